@@ -1,0 +1,7 @@
+"""python -m hotloop: the command line."""
+
+import sys
+
+from hotloop.cli import main
+
+sys.exit(main())

@@ -1,0 +1,91 @@
+"""hotloop profile SCRIPT args…: where a training script's time goes, without touching the script."""
+
+from __future__ import annotations
+
+import json
+import re
+from datetime import datetime
+from pathlib import Path
+
+from hotloop.cli.errors import UsageError
+from hotloop.cli.flags import Flag, parse
+
+ABOUT = """Run a training script as it would have run, and say where its time goes: phases, how often each, which functions they are.
+
+  hotloop profile train.py --its --own args
+  hotloop profile --budget 60 -m package.train --its --own args
+
+The script needs no change. Gymnasium, Stable-Baselines3 and torch are known; its exit status is passed on. Flags of ours stand before the script."""
+
+FLAGS = [
+    Flag("budget", float | None, None, "stop the script after so many seconds; unset: it runs to its end"),
+    Flag("output", Path | None, None, "a folder for report.json; unset: profiles/NAME-DATE-TIME"),
+    Flag("json", bool, False, "print the record as JSON and nothing else besides what the script prints"),
+]
+SHORT = {"-o": "--output"}
+
+
+def profile(arguments: list[str]) -> int:
+    ours, target, module, theirs = split(arguments)
+    options = parse("profile [FLAGS] SCRIPT [ITS ARGUMENTS]", ABOUT, {"profile": FLAGS}, ours)
+    if target is None:
+        raise UsageError("expected a script to run, found none; try: hotloop profile train.py")
+    budget = options.get("budget")
+    if budget is not None and budget <= 0:
+        raise UsageError(f"expected a budget above 0 seconds, found {budget:g}; try --budget 60")
+    from hotloop.lab.launch import check_script
+    from hotloop.lab.launch import profile as run_and_measure
+
+    if not module:
+        check_script(target)
+    folder = made(options.get("output"), target)
+    record = run_and_measure(target, theirs, folder, module=module, budget=budget)
+    if options.get("json"):
+        print(json.dumps(record))
+    else:
+        show(record, folder)
+    status: int = record["exit_status"]
+    return status
+
+
+def split(arguments: list[str]) -> tuple[list[str], str | None, bool, list[str]]:
+    """Our flags, the script or module, whether it is a module, and its own arguments, which are none of our business."""
+    ours: list[str] = []
+    rest = list(arguments)
+    while rest:
+        word = rest.pop(0)
+        if word == "-m":
+            return ours, (rest.pop(0) if rest else None), True, rest
+        if not word.startswith("-"):
+            return ours, word, False, rest
+        word = SHORT.get(word, word)
+        ours.append(word)
+        takes_value = word in ("--budget", "--output")
+        if takes_value and rest:
+            ours.append(seconds_of(rest.pop(0)) if word == "--budget" else rest.pop(0))
+    return ours, None, False, []
+
+
+def seconds_of(text: str) -> str:
+    """`60`, `60s` and `2m` are all times."""
+    found = re.fullmatch(r"([\d.]+)(s|m)?", text)
+    return text if found is None else str(float(found[1]) * (60 if found[2] == "m" else 1))
+
+
+def made(folder: Path | None, target: str) -> Path:
+    if folder is None:
+        name = Path(target).stem or "script"
+        folder = Path("profiles") / f"{name}-{datetime.now():%Y%m%d-%H%M%S}"
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def show(record: dict, folder: Path) -> None:
+    from rich.console import Console
+
+    from hotloop.report.profile import profile_table
+
+    console = Console()
+    console.print()
+    console.print(profile_table(record), soft_wrap=True)
+    console.print(f"\nkept in {folder / 'report.json'}", highlight=False, soft_wrap=True)

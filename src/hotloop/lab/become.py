@@ -1,0 +1,198 @@
+"""Become the script: python -m hotloop.lab.become PLAN. Runs it as Python would have, measures it, and reports whatever ends it.
+
+The plan is a JSON file: script or module, arguments, budget in seconds, where to write.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import runpy
+import signal
+import sys
+import threading
+import time
+import types
+from collections.abc import Callable
+from functools import partial
+from importlib.machinery import SourceFileLoader
+from pathlib import Path
+from typing import Any
+
+from hotloop.lab.events import KINDS, STEP, STORE, Recorder
+from hotloop.lab.hooks import WhenImported
+from hotloop.lab.interfaces import KNOWN
+from hotloop.lab.probes import Probes
+from hotloop.lab.trampoline import Detour
+
+WRITE_SECONDS = 2.0
+BLOCK_SECONDS = 0.5
+GRACE_SECONDS = 5.0  # to stop by itself when the budget is spent
+
+
+class Witness:
+    """Writes down what the probes measured: every two seconds, at the end, and when the process is made to go."""
+
+    def __init__(self, probes: Probes, plan: dict[str, Any]) -> None:
+        self.probes, self.plan = probes, plan
+        self.path, self.owner = Path(plan["output"]), os.getpid()
+        self.began, self.ended_by, self.mistakes = time.perf_counter(), "", list[str]()
+        self.blocks: list[list[float]] = []
+        self.probe_ns = price_of_a_probe()
+        self._lock = threading.Lock()
+        self._exit = os._exit
+
+    def start(self) -> None:
+        os.register_at_fork(after_in_child=self.probes.recorder.stop)
+        os._exit = self.exit_at_once  # type: ignore[assignment]
+        threading.Thread(target=self._watch, name="hotloop", daemon=True).start()
+
+    def mistaken(self, where: str, error: Exception) -> None:
+        self.mistakes.append(f"{where}: {type(error).__name__}: {error}")
+
+    def exit_at_once(self, status: int) -> None:
+        if os.getpid() == self.owner:
+            self._try_to_write("os._exit", status)
+        self._exit(status)
+
+    def write(self, ended_by: str = "", status: int | None = None) -> None:
+        probes, recorder = self.probes, self.probes.recorder
+        with self._lock:
+            value = {
+                "version": 1,
+                "seconds": time.perf_counter() - self.began,
+                "ended_by": ended_by,
+                "status": status,
+                **recorder.sums(),
+                "startup": probes.startup,
+                "looked": recorder.looked,
+                "probe_ns": self.probe_ns,
+                "tier": 3 if STEP in probes.by_behaviour.values() else 2 if probes.updates else 1,
+                "env_steps": probes.env_steps,
+                "vector_steps": probes.vector_steps,
+                "episodes": probes.episodes,
+                "updates": dict(probes.updates),
+                "first_update_at": probes.first_update_at,
+                "batches": {str(rows): count for rows, count in recorder.batches.items()},
+                "where": [[KINDS[kind], code.co_filename, code.co_firstlineno, code.co_qualname] for kind, code in probes.places()],
+                "blocks": self.blocks,
+                "mistakes": self.mistakes + probes.mistakes,
+            }
+            part = self.path.with_suffix(".part")
+            part.write_text(json.dumps(value))
+            os.replace(part, self.path)
+
+    def _watch(self) -> None:
+        wrote = self.began
+        budget = self.plan.get("budget")
+        while True:
+            time.sleep(BLOCK_SECONDS)
+            now = time.perf_counter()
+            probes = self.probes
+            self.blocks.append([now - self.began, probes.env_steps, max(probes.updates.values(), default=0), probes.episodes])
+            if budget is not None and now - self.began >= budget:
+                break
+            if now - wrote >= WRITE_SECONDS:
+                self._try_to_write("")
+                wrote = now
+        self._try_to_write("budget")
+        self.ended_by = "budget"
+        os.kill(self.owner, signal.SIGINT)
+        time.sleep(GRACE_SECONDS)
+        self._exit(0)
+
+    def _try_to_write(self, ended_by: str, status: int | None = None) -> None:
+        """Whatever goes wrong: the budget is still kept, and a script that leaves still leaves."""
+        try:
+            self.write(ended_by, status)
+        except Exception as error:  # a full disk; or a probe that came or went while its name was read
+            self.mistaken("writing", error)
+
+
+def price_of_a_probe(calls: int = 2000) -> float:
+    """Nanoseconds that one event costs, measured here and now on a function that does nothing."""
+
+    def nothing() -> None:
+        pass
+
+    def best() -> float:
+        times = []
+        for _ in range(5):
+            began = time.perf_counter_ns()
+            for _ in range(calls):
+                nothing()
+            times.append(time.perf_counter_ns() - began)
+        return min(times) / calls
+
+    bare = best()
+    detour = Detour(nothing, Recorder().probe(STORE))  # type: ignore[arg-type]
+    probed = best()
+    detour.remove()
+    return probed - bare
+
+
+def main() -> int:
+    plan = json.loads(Path(sys.argv[1]).read_text())
+    recorder = Recorder()
+    probes = Probes(recorder)
+    witness = Witness(probes, plan)
+    WhenImported({name: partial(install, probes) for name, install in KNOWN.items()}, witness.mistaken)
+    witness.start()
+    recorder.start()
+    status, ended_by = 1, "error"
+    try:
+        run(plan, probes.discover)
+        status, ended_by = 0, "end"
+    except SystemExit as leaving:
+        status, ended_by = _status_of(leaving), "exit"
+    except BaseException as error:
+        stopped = witness.ended_by == "budget" and isinstance(error, KeyboardInterrupt)
+        status, ended_by = (0, "budget") if stopped else (130 if isinstance(error, KeyboardInterrupt) else 1, type(error).__name__)
+        if not stopped:
+            trace = _from_the_script(error.__traceback__)
+            sys.excepthook(type(error), error.with_traceback(trace), trace)
+    if witness.ended_by == "budget":
+        status, ended_by = 0, "budget"
+    try:
+        witness.write(ended_by, status)
+    except OSError as error:
+        print(f"hotloop: expected to write {witness.path}, found: {error}", file=sys.stderr)
+    return status
+
+
+def run(plan: dict[str, Any], begin: Callable[[], None]) -> None:
+    """As `python script.py …` or `python -m module …`; `begin` is called when all is ready."""
+    sys.argv = [plan["target"], *plan["arguments"]]
+    if plan["kind"] == "module":
+        begin()
+        runpy.run_module(plan["target"], run_name="__main__", alter_sys=True)
+        return
+    path = os.path.abspath(plan["target"])  # as Python itself gives it
+    sys.path[0] = os.path.dirname(os.path.realpath(path))
+    script = types.ModuleType("__main__")
+    script.__dict__.update(__file__=path, __builtins__=__builtins__, __loader__=SourceFileLoader("__main__", path), __spec__=None, __cached__=None)
+    sys.modules["__main__"] = script
+    code = compile(Path(path).read_bytes(), path, "exec", dont_inherit=True)
+    begin()
+    exec(code, script.__dict__)
+
+
+def _status_of(leaving: SystemExit) -> int:
+    if leaving.code is None:
+        return 0
+    if isinstance(leaving.code, int):
+        return leaving.code
+    print(leaving.code, file=sys.stderr)
+    return 1
+
+
+def _from_the_script(trace: types.TracebackType | None) -> types.TracebackType | None:
+    """A traceback without the frames that are ours, as the script alone would have had it."""
+    ours = str(Path(__file__).parent)
+    while trace is not None and (trace.tb_frame.f_code.co_filename.startswith(ours) or trace.tb_frame.f_code.co_filename.startswith("<frozen runpy")):
+        trace = trace.tb_next
+    return trace
+
+
+if __name__ == "__main__":
+    sys.exit(main())

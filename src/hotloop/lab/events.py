@@ -1,0 +1,243 @@
+"""Events: what happens in a training loop, when, and what lay between. The probes add up nanoseconds and judge nothing.
+
+A probe stands around a function that is known to be an env's step, a network's forward pass, a buffer's sample … Time inside goes to its kind; time between two
+of them goes to the pair (what was before, what came after); account.py decides what a pair means. A forward pass *waits* for the next decisive event: a
+step makes it acting, a backward pass or an update makes it learning.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+START, STEP, RESET, ACT, LEARN, SAMPLE, STORE, SYNC, LOG, SAVE, EVALUATE, FORWARD = range(12)
+KINDS = ("start", "step", "reset", "act", "learn", "sample", "store", "sync", "log", "save", "evaluate", "forward")
+K = len(KINDS)
+NOWHERE = -1  # between events
+
+Look = Callable[[int, Any], None]  # (kind, frame the event came from)
+Seen = Callable[[bool], None]
+Make = Callable[[Callable[..., Any]], Callable[..., Any]]
+
+
+def nobody(outermost: bool) -> None:
+    """Nobody asked."""
+
+
+class Recorder:
+    """Sums of a window, and the probes that add to them. Other threads than the one it was made in are let through unmeasured."""
+
+    def __init__(self, clock: Callable[[], int] = time.perf_counter_ns) -> None:
+        self.inside = [0] * K  # nanoseconds within events of a kind, less what other events within them took
+        self.gaps = [0] * (K * K)  # [before * K + after] nanoseconds between events
+        self.calls = [0] * K
+        self.look: Look | None = None  # told of every event while the anatomy is being found
+        self.on_step: Callable[[Any, Any], None] | None = None  # (what step returned, its first argument): counts games and episodes
+        self.batches: dict[int, int] = {}  # rows of the first tensor of learning forward passes → how often, while the anatomy is being found
+        self.looked = 0  # nanoseconds spent on finding the anatomy, which belong to no event
+        self._clock, self.thread = clock, threading.get_ident()
+        self._stepping, self._rows = False, 0
+        self._kind, self._before, self._last = NOWHERE, START, clock()
+        self._waiting, self._waiting_gap, self._waiting_inside, self._waiting_calls = False, 0, 0, 0
+
+    # ------------------------------------------------------------------ probes
+
+    def probe(self, kind: int, seen: Seen = nobody) -> Make:
+        """What stands around a function of this kind. While the anatomy is being found, `seen` is told whether it was the outermost of its kind."""
+        clock, ident, inside, gaps, calls = self._clock, threading.get_ident, self.inside, self.gaps, self.calls
+
+        def make(original: Callable[..., Any]) -> Callable[..., Any]:
+            def probed(*args: Any, **kwargs: Any) -> Any:
+                outer = self._kind
+                if outer == kind or outer == EVALUATE or ident() != self.thread:  # noqa: SIM109 - a tuple would be made at every call
+                    if self.look is not None:
+                        seen(False)
+                    return original(*args, **kwargs)
+                if outer != NOWHERE or self._waiting or self.look is not None:
+                    return self._probed(kind, seen, original, args, kwargs)
+                now = clock()  # from here on `enter` and `leave`, written out: a call of each would cost half as much again
+                gaps[self._before * K + kind] += now - self._last
+                calls[kind] += 1
+                self._kind, self._last = kind, now
+                try:
+                    return original(*args, **kwargs)
+                finally:
+                    now = clock()
+                    inside[kind] += now - self._last
+                    self._kind, self._last, self._before = NOWHERE, now, kind
+
+            return probed
+
+        return make
+
+    def _probed(self, kind: int, seen: Seen, original: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+        if self.look is not None:
+            seen(True)
+        outer = self.enter(kind)
+        try:
+            return original(*args, **kwargs)
+        finally:
+            self.leave(kind, outer)
+
+    def probe_step(self, seen: Seen = nobody) -> Make:
+        """What stands around an environment's own step, wrappers' included: the outermost is measured and counted."""
+        clock, ident, inside, gaps, calls = self._clock, threading.get_ident, self.inside, self.gaps, self.calls
+
+        def make(original: Callable[..., Any]) -> Callable[..., Any]:
+            def probed(*args: Any, **kwargs: Any) -> Any:
+                kind = self._kind
+                if self._stepping or kind == EVALUATE or ident() != self.thread:
+                    if self.look is not None:
+                        seen(False)
+                    return original(*args, **kwargs)
+                self._stepping = True
+                try:
+                    if kind == STEP:  # within a function that is the step
+                        result = original(*args, **kwargs)
+                    elif kind != NOWHERE or self._waiting or self.look is not None:
+                        result = self._probed(STEP, seen, original, args, kwargs)
+                    else:
+                        now = clock()
+                        gaps[self._before * K + STEP] += now - self._last
+                        calls[STEP] += 1
+                        self._kind, self._last = STEP, now
+                        try:
+                            result = original(*args, **kwargs)
+                        finally:
+                            now = clock()
+                            inside[STEP] += now - self._last
+                            self._kind, self._last, self._before = NOWHERE, now, STEP
+                finally:
+                    self._stepping = False
+                if self.on_step is not None:
+                    began = self._last
+                    self.on_step(result, args[0] if args else None)
+                    if kind == NOWHERE:  # counting is our business, not the loop's
+                        self._last = clock()
+                        self.looked += self._last - began
+                return result
+
+            return probed
+
+        return make
+
+    def forward(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        """What stands around a network's forward pass: inside any other event it is that event's business."""
+        ident = threading.get_ident
+
+        def probed(*args: Any, **kwargs: Any) -> Any:
+            if self._kind != NOWHERE or ident() != self.thread:
+                return original(*args, **kwargs)
+            self.enter_forward(args[1] if len(args) > 1 else None)
+            try:
+                return original(*args, **kwargs)
+            finally:
+                self.leave_forward()
+
+        return probed
+
+    def enter(self, kind: int) -> int:
+        """An event begins; gives what to tell `leave`."""
+        now, outer = self._clock(), self._kind
+        if outer == NOWHERE:
+            if self._waiting:
+                self._settle(LEARN if kind in (LEARN, SAMPLE) else ACT)
+            self.gaps[self._before * K + kind] += now - self._last
+        else:
+            self.inside[outer] += now - self._last
+        self.calls[kind] += 1
+        if outer == NOWHERE and self.look is not None:
+            self.look(kind, sys._getframe(2))
+            self.looked += self._clock() - now
+            now = self._clock()
+        self._kind, self._last = kind, now
+        return outer
+
+    def leave(self, kind: int, outer: int) -> None:
+        now = self._clock()
+        self.inside[kind] += now - self._last
+        self._kind, self._last = outer, now
+        if outer == NOWHERE:
+            self._before = kind
+
+    def enter_forward(self, given: Any) -> None:
+        now = self._clock()
+        if self._waiting:
+            self._waiting_inside += now - self._last
+        else:
+            self._waiting, self._waiting_gap, self._waiting_inside, self._waiting_calls = True, now - self._last, 0, 0
+        if self.look is not None:
+            self.look(FORWARD, sys._getframe(2))
+            shape: Sequence[int] = getattr(given, "shape", ())
+            self._rows = int(shape[0]) if len(shape) > 1 else 1
+            self.looked += self._clock() - now
+            now = self._clock()
+        self._kind, self._last = FORWARD, now
+
+    def leave_forward(self) -> None:
+        now = self._clock()
+        self._waiting_inside += now - self._last
+        self._waiting_calls += 1
+        self._kind, self._last = NOWHERE, now
+
+    def _settle(self, kind: int) -> None:
+        """The forward passes that waited were of this kind all along."""
+        self.gaps[self._before * K + kind] += self._waiting_gap
+        self.inside[kind] += self._waiting_inside
+        self.calls[kind] += self._waiting_calls
+        self._before, self._waiting = kind, False
+        if self.look is not None and kind == LEARN:
+            self.batches[self._rows] = self.batches.get(self._rows, 0) + 1
+
+    # ------------------------------------------------------------------ sums
+
+    def start(self) -> None:
+        """Time counts from now on."""
+        self._last = self._clock()
+
+    def hold(self) -> None:
+        """What is added up from now on is not to be believed: a look at every call makes everything slower."""
+        self._settle_what_waits()
+        at = self._account_up_to_now()
+        self._held = list(self.inside), list(self.gaps), list(self.calls), at - self.looked
+
+    def release(self) -> None:
+        """Believe again; what was added up in between is forgotten, and its time is the look's."""
+        self._settle_what_waits()
+        at = self._account_up_to_now()
+        self.inside[:], self.gaps[:], self.calls[:], began = self._held
+        self.looked = at - began
+
+    def _settle_what_waits(self) -> None:
+        if self._waiting and self._kind == NOWHERE:
+            self._settle(ACT)
+
+    def _account_up_to_now(self) -> int:
+        now = self._clock()
+        if self._kind == NOWHERE:
+            self.gaps[self._before * K + self._before] += now - self._last
+        elif self._kind == FORWARD:
+            self._waiting_inside += now - self._last
+        else:
+            self.inside[self._kind] += now - self._last
+        self._last = now
+        return now
+
+    def stop(self) -> None:
+        """From now on every probe lets through: for a forked child, which is nobody we measure."""
+        self.thread = -1
+
+    def sums(self, now: bool = False) -> dict[str, Any]:
+        """What was added up so far, as JSON; zeros are left out. `now`: time since the last event is added to what came before it."""
+        if now:
+            self._settle_what_waits()
+            self._account_up_to_now()
+        gaps = {f"{KINDS[k // K]}>{KINDS[k % K]}": value for k, value in enumerate(self.gaps) if value}
+        return {"inside": _named(self.inside), "calls": _named(self.calls), "gaps": gaps}
+
+
+def _named(values: list[int]) -> dict[str, int]:
+    return {kind: value for kind, value in zip(KINDS, values, strict=True) if value}

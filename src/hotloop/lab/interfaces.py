@@ -1,0 +1,125 @@
+"""Interfaces: the functions of well-known libraries whose meaning needs no guessing, probed as soon as a script has imported them.
+
+Adding a library is one function that takes its module, and its line in KNOWN.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable
+from types import ModuleType
+from typing import Any
+
+from hotloop.lab.events import EVALUATE, LEARN, LOG, RESET, SAMPLE, SAVE, STEP, STORE, SYNC
+from hotloop.lab.probes import Probes
+
+
+def environments(probes: Probes, base: type) -> None:
+    """`step` and `reset` of a base class and of every class made from it, now or later."""
+    methods(probes, base, {"step": STEP, "reset": RESET})
+
+
+def methods(probes: Probes, base: type, kinds: dict[str, int]) -> None:
+    """Methods of a base class and of all its descendants."""
+
+    def probe(cls: type) -> None:
+        for name, kind in kinds.items():
+            probes.add(inspect.getattr_static(cls, name, None), kind)
+
+    for cls in (base, *descendants(base)):
+        probe(cls)
+    former = base.__dict__.get("__init_subclass__")
+
+    def __init_subclass__(cls: type, **kwargs: Any) -> None:
+        if former is None:
+            super(base, cls).__init_subclass__(**kwargs)  # type: ignore[arg-type]
+        else:
+            former.__func__(cls, **kwargs)
+        probe(cls)
+
+    base.__init_subclass__ = classmethod(__init_subclass__)  # type: ignore[assignment, arg-type]
+
+
+def descendants(base: type) -> Iterable[type]:
+    cls: type
+    for cls in type.__subclasses__(base):
+        yield cls
+        yield from descendants(cls)
+
+
+def gym_core(probes: Probes, module: ModuleType) -> None:
+    environments(probes, module.Env)
+
+
+def gym_vector(probes: Probes, module: ModuleType) -> None:
+    environments(probes, module.VectorEnv)
+
+
+def sb3_envs(probes: Probes, module: ModuleType) -> None:
+    environments(probes, module.VecEnv)
+
+
+def sb3_buffers(probes: Probes, module: ModuleType) -> None:
+    methods(probes, module.BaseBuffer, {"add": STORE, "sample": SAMPLE, "_get_samples": SAMPLE})
+
+
+def sb3_evaluation(probes: Probes, module: ModuleType) -> None:
+    probes.add(module.evaluate_policy, EVALUATE)
+
+
+def sb3_logger(probes: Probes, module: ModuleType) -> None:
+    probes.add(module.Logger.dump, LOG)
+
+
+def sb3_utils(probes: Probes, module: ModuleType) -> None:
+    probes.add(module.polyak_update, SYNC)
+
+
+def torch_tensor(probes: Probes, module: ModuleType) -> None:
+    probes.add(module.Tensor.backward, LEARN)
+
+
+def torch_module(probes: Probes, module: ModuleType) -> None:
+    probes.add_forward(module.Module._wrapped_call_impl)
+    probes.add(module.Module.load_state_dict, SYNC)
+
+
+def torch_optimizer(probes: Probes, module: ModuleType) -> None:
+    module.register_optimizer_step_pre_hook(lambda optimizer, args, kwargs: probes.update_begins())
+    module.register_optimizer_step_post_hook(lambda optimizer, args, kwargs: probes.update_ends(optimizer))
+
+
+def torch_serialization(probes: Probes, module: ModuleType) -> None:
+    probes.add(module.save, SAVE)
+
+
+def tensorboard(probes: Probes, module: ModuleType) -> None:
+    methods(probes, module.SummaryWriter, dict.fromkeys(("add_scalar", "add_scalars", "add_histogram", "add_image", "flush"), LOG))
+
+
+def matplotlib_figure(probes: Probes, module: ModuleType) -> None:
+    probes.add(module.Figure.savefig, LOG)
+
+
+def standard_random(probes: Probes, module: ModuleType) -> None:
+    probes.add(module.Random.sample, SAMPLE)  # a batch from a deque or a list
+
+
+KNOWN: dict[str, Callable[[Probes, ModuleType], None]] = {
+    "gymnasium.core": gym_core,
+    "gymnasium.vector.vector_env": gym_vector,
+    "gym.core": gym_core,
+    "gym.vector.vector_env": gym_vector,
+    "stable_baselines3.common.vec_env.base_vec_env": sb3_envs,
+    "stable_baselines3.common.buffers": sb3_buffers,
+    "stable_baselines3.common.evaluation": sb3_evaluation,
+    "stable_baselines3.common.logger": sb3_logger,
+    "stable_baselines3.common.utils": sb3_utils,
+    "torch._tensor": torch_tensor,
+    "torch.nn.modules.module": torch_module,
+    "torch.optim.optimizer": torch_optimizer,
+    "torch.serialization": torch_serialization,
+    "torch.utils.tensorboard.writer": tensorboard,
+    "matplotlib.figure": matplotlib_figure,
+    "random": standard_random,
+}

@@ -1,0 +1,227 @@
+"""Probes: which functions are measured at the moment, how that is decided, and what is counted besides time."""
+
+from __future__ import annotations
+
+import functools
+import gc
+import types
+from collections.abc import Callable
+from typing import Any
+
+from hotloop.lab.anatomy import Stack, regions, stack_of
+from hotloop.lab.discovery import Discovery, Ends, Found
+from hotloop.lab.events import ACT, EVALUATE, FORWARD, KINDS, LEARN, NOWHERE, SAMPLE, STEP, STORE, Recorder
+from hotloop.lab.trampoline import Detour, can_be_detoured
+
+ENOUGH = 40  # events of a kind whose stacks are read
+STEPS_FIRST, MOST_STEPS = 200, 1000  # steps looked at before a script is taken for one that does not learn yet; for one that does not act with a network
+
+
+def harmless(method: Callable[..., None]) -> Callable[..., None]:
+    """A mistake of ours never reaches the script: it is noted, and nothing more is measured."""
+
+    @functools.wraps(method)
+    def call(self: Probes, *args: Any) -> None:
+        try:
+            method(self, *args)
+        except Exception as error:
+            self.give_up(f"{method.__name__}: {type(error).__name__}: {error}")
+
+    return call
+
+
+class Probes:
+    """Everything that stands in a script's process. `finish` is called from the thread that is measured."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        self.recorder = recorder
+        self.updates: dict[str, int] = {}  # by optimiser: how many steps it made
+        self.env_steps = self.vector_steps = self.episodes = 0
+        self.first_update_at: int | None = None  # env steps
+        self.startup: dict[str, Any] | None = None  # what had been added up when the first step was made
+        self.regions: dict[types.CodeType, int] = {}
+        self.by_behaviour: dict[types.CodeType, int] = {}  # what was found by how it behaves
+        self._detours: dict[types.FunctionType, Detour] = {}
+        self._outermost: set[types.FunctionType] = set()  # functions seen as the outermost of their kind,
+        self._inner: set[types.FunctionType] = set()  # and seen within another
+        self._kinds: dict[types.FunctionType, int] = {}
+        self._forward: list[types.FunctionType] = []
+        self._stacks: list[list[Stack]] = [[] for _ in KINDS]
+        self._waiting: list[Stack] = []  # of forward passes whose kind is not known yet
+        self._names: dict[int, str] = {}
+        self._outer_update = NOWHERE
+        self._steps_seen = 0
+        self.discovery: Discovery | None = None
+        self._held = False
+        self.mistakes: list[str] = []  # ours
+        self._ends = Ends()
+        recorder.look, recorder.on_step = self.look, self.on_step
+
+    def give_up(self, why: str) -> None:
+        self.mistakes.append(why)
+        self.recorder.look = self.recorder.on_step = None
+        self.recorder.stop()
+        if self.discovery is not None:
+            self.discovery.stop()
+
+    # ------------------------------------------------------------------ standing around functions
+
+    def add(self, function: Any, kind: int) -> None:
+        """Measure a function (or what a class, a decorator or a method object made of one) as this kind of event."""
+        if isinstance(function, classmethod | staticmethod):
+            function = function.__func__
+        if not can_be_detoured(function) or function in self._detours:
+            return
+        self._kinds[function] = kind
+        probe = self.recorder.probe_step if kind == STEP else functools.partial(self.recorder.probe, kind)
+        self._detours[function] = Detour(function, probe(functools.partial(self._seen, function)))
+
+    def add_forward(self, function: types.FunctionType) -> None:
+        self._forward.append(function)
+        self._detours[function] = Detour(function, self.recorder.forward)
+
+    def places(self) -> list[tuple[int, types.CodeType]]:
+        """The functions that are phases: those the anatomy found, then known ones that were the outermost of their kind."""
+        known = [(self._kinds[f], self._detours[f].code) for f in list(self._outermost) if f in self._detours]
+        return [(kind, code) for code, kind in list(self.regions.items())] + sorted(known, key=lambda place: place[1].co_filename)
+
+    def remove(self, function: types.FunctionType) -> None:
+        self._detours.pop(function).remove()
+
+    def _seen(self, function: types.FunctionType, outermost: bool) -> None:
+        (self._outermost if outermost else self._inner).add(function)
+
+    # ------------------------------------------------------------------ what behaves like a step, a store, a sample
+
+    def discover(self) -> None:
+        """Look at every call from now on, for a moment."""
+        self.discovery = Discovery(self._discovered, self.give_up, steps_are_known=self.vector_steps > 0)
+        if self.vector_steps:  # before the first step all is start-up anyway
+            self._hold()
+        self.discovery.open()
+
+    def _hold(self) -> None:
+        self.recorder.hold()
+        self._held = True
+
+    @harmless
+    def _discovered(self, found: Found) -> None:
+        self.discovery = None
+        if self._held:
+            self.recorder.release()
+            self._held = False
+        if found.vector_steps and not self.vector_steps:
+            self.startup = self.recorder.sums(now=True)
+        self.env_steps += found.env_steps
+        self.vector_steps += found.vector_steps
+        self.episodes += found.episodes
+        for function in functions_of(found.kinds):
+            self.add(function, found.kinds[function.__code__])
+        self.by_behaviour |= found.kinds
+        if found.vector_steps:  # without steps, forward passes were taken for what they are not
+            self._stacks, self._steps_seen = [[] for _ in KINDS], 0
+            self._waiting.clear()
+        if found.kinds:
+            self.recorder.look = self.look
+
+    @property
+    def steps_so_far(self) -> int:
+        return self.env_steps + (0 if self.discovery is None else self.discovery.steps_so_far())
+
+    # ------------------------------------------------------------------ counting
+
+    @harmless
+    def on_step(self, result: Any, env: Any) -> None:
+        """A step was made: of how many games, and how many episodes did it end?"""
+        if type(result) is not tuple:
+            return
+        if self.discovery is not None:
+            self.discovery.known_step(result)
+            if not self._held:
+                self._hold()
+        games, ended = self._ends.count(result)
+        if not self.vector_steps:
+            self.startup = self.recorder.sums()
+        self.vector_steps += 1
+        self.env_steps += games
+        self.episodes += ended
+
+    @harmless
+    def update_begins(self) -> None:
+        recorder = self.recorder
+        if self.first_update_at is None:
+            self.first_update_at = self.steps_so_far
+            recorder.look, self._steps_seen = self.look, 0  # learning begins: see which functions it is made of
+            if self.discovery is None and not (recorder.calls[STORE] and recorder.calls[SAMPLE]):
+                self.discover()
+        self._outer_update = recorder.enter(LEARN) if recorder._kind not in (LEARN, EVALUATE) else LEARN
+
+    @harmless
+    def update_ends(self, optimizer: Any) -> None:
+        if self._outer_update != LEARN:
+            self.recorder.leave(LEARN, self._outer_update)
+        name = self._names.get(id(optimizer))
+        if name is None:
+            name = self._names[id(optimizer)] = f"{type(optimizer).__name__} {len(self._names) + 1}"
+        self.updates[name] = self.updates.get(name, 0) + 1
+
+    # ------------------------------------------------------------------ the anatomy
+
+    @harmless
+    def look(self, kind: int, frame: Any) -> None:
+        """Keep the stack of an event, until there are enough."""
+        if kind == FORWARD:
+            if len(self._waiting) < ENOUGH:
+                self._waiting.append(stack_of(frame))
+            return
+        if self._waiting:
+            decided = LEARN if kind in (LEARN, SAMPLE) else ACT
+            self._keep(decided, *self._waiting)
+            self._waiting.clear()
+        self._keep(kind, stack_of(frame))
+        self._steps_seen += kind == STEP
+        seen_all = min(len(self._stacks[kind]) for kind in (STEP, ACT, LEARN)) >= ENOUGH
+        if seen_all or self._steps_seen >= (MOST_STEPS if self.first_update_at is not None else STEPS_FIRST):
+            self.finish()
+
+    def _keep(self, kind: int, *stacks: Stack) -> None:
+        kept = self._stacks[kind]
+        kept.extend(stacks[: ENOUGH - len(kept)])
+
+    def finish(self) -> None:
+        """The stacks say which functions are phases: probe those, and nothing within them that needs no probe any more."""
+        recorder = self.recorder
+        recorder.look = None
+        self._waiting.clear()
+        events = [(kind, stack) for kind, stacks in enumerate(self._stacks) for stack in stacks]
+        found = regions(events)
+        new = {code: kind for code, kind in found.items() if code not in self.regions}
+        copies = {detour.original for detour in self._detours.values()}
+        for function in functions_of(new):
+            if function not in copies:
+                self._region(function, new[function.__code__])
+        for function in self._inner - self._outermost:
+            if function in self._detours:
+                self.remove(function)
+        if self.first_update_at is not None and all(_is_within(stack, kind, self.regions) for kind, stack in events if kind in (ACT, LEARN)):
+            for function in self._forward:
+                if function in self._detours:
+                    self.remove(function)
+
+    def _region(self, function: types.FunctionType, kind: int) -> None:
+        code = function.__code__
+        if can_be_detoured(function) and function not in self._detours:
+            self._detours[function] = Detour(function, self.recorder.probe(kind))
+            self.regions[code] = kind
+
+
+def _is_within(stack: Stack, kind: int, found: dict[types.CodeType, int]) -> bool:
+    return any(found.get(place.code) == kind for place in stack)
+
+
+def functions_of(codes: dict[types.CodeType, int]) -> list[types.FunctionType]:
+    """The functions that have one of these codes, wherever they are held."""
+    if not codes:
+        return []
+    return [f for f in gc.get_referrers(*codes) if isinstance(f, types.FunctionType) and f.__code__ in codes]
+

@@ -1,0 +1,92 @@
+"""A profile for people: where the time of a training loop went, what was counted, and which functions are its phases."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from rich.console import Group
+from rich.table import Table
+from rich.text import Text
+
+from hotloop.report.numbers import short
+from hotloop.report.palette import PHASE_COLOURS, QUIET
+
+COLUMNS = {"phase": 12, "seconds": 7, "of wall": 7, "calls": 7, "µs a call": 9, "µs a step": 9, "where": 12}
+TIERS = {1: "known interfaces", 2: "known interfaces and what torch told", 3: "functions that behave like an env's"}
+
+
+def profile_table(record: Mapping[str, Any]) -> Group:
+    """One profile, for a terminal."""
+    clocks = record["clocks"]
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    for name, width in COLUMNS.items():
+        table.add_column(name, justify="left" if name in ("phase", "where") else "right", no_wrap=True, min_width=width)
+    for phase in sorted(record["phases"], key=lambda phase: -phase["seconds"]):
+        style = PHASE_COLOURS.get(phase["name"], "")
+        table.add_row(Text(phase["name"], style), *cells(phase, measured_steps(record)), Text(where(record, phase["name"]), QUIET))
+    for name, seconds in others(record).items():
+        table.add_row(name, f"{seconds:.2f}", f"{seconds / record['wall_seconds']:.1%}", "", "", "", "")
+    notes = [Text(f"a mistake of the lab's, after which it measured no more: {mistake}", "bold") for mistake in record["mistakes"]]
+    return Group(Text(headline(record), "bold"), table, Text(closing(record)), Text(clock_line(clocks)), Text(probes_line(record), QUIET), *notes)
+
+
+def measured_steps(record: Mapping[str, Any]) -> float:
+    """Env steps the seconds are of: those made before the lab had found its way are counted, but not measured."""
+    clocks, measured = record["clocks"], sum(phase["calls"] for phase in record["phases"] if phase["name"] == "step")
+    return measured * clocks["env_steps"] / clocks["vector_steps"] if clocks["vector_steps"] else 0.0
+
+
+def cells(phase: Mapping[str, Any], steps: float) -> tuple[str, ...]:
+    calls, seconds = phase["calls"], phase["seconds"]
+    each = f"{1e6 * seconds / calls:.1f}" if calls else ""
+    doubt = "" if phase["reliable"] else " ?"
+    counted = f"{calls:,}".replace(",", " ") if calls else ""
+    return f"{seconds:.2f}{doubt}", f"{phase['share']:.1%}", counted, each, f"{1e6 * seconds / steps:.1f}" if steps else ""
+
+
+def where(record: Mapping[str, Any], phase: str) -> str:
+    """The function that is a phase, and how many others there are."""
+    places = [place for place in record["where"] if place["phase"] == phase]
+    if not places:
+        return ""
+    first, others = places[0], f" and {len(places) - 1} more" * (len(places) > 1)
+    return f"{first['function'].replace('.<locals>', '')} ({os.path.basename(first['file'])}:{first['line']}){others}"
+
+
+def headline(record: Mapping[str, Any]) -> str:
+    ended = {"end": "ran to its end", "exit": "left by itself", "budget": "stopped by the budget", "": "was stopped from outside"}
+    how = ended.get(record["ended_by"], f"ended by {record['ended_by']}")
+    return f"{' '.join(record['command'])} · {how} after {record['wall_seconds']:.1f} s"
+
+
+def closing(record: Mapping[str, Any]) -> str:
+    """The line that shows nothing was left out."""
+    parts = {"phases": sum(phase["seconds"] for phase in record["phases"])} | others(record)
+    return f"{' + '.join(f'{name} {seconds:.2f} s' for name, seconds in parts.items())} = wall time {record['wall_seconds']:.2f} s"
+
+
+def others(record: Mapping[str, Any]) -> dict[str, float]:
+    """Time that is no phase's: before the first step, while the lab looked at every call to find its way, and what is left."""
+    rest = record["unattributed_share"] * record["wall_seconds"]
+    return {"start-up": record["startup_seconds"], "looking": record["looking_seconds"], "unattributed": rest}
+
+
+def clock_line(clocks: Mapping[str, Any]) -> str:
+    if not clocks["env_steps"]:
+        return "no environment was stepped: there is no training loop to see here"
+    counted = [f"{short(clocks['env_steps'])} env steps", f"{short(clocks['episodes'])} episodes", f"{short(clocks['updates'])} updates"]
+    if clocks["vector_steps"] != clocks["env_steps"]:
+        counted.insert(1, f"{short(clocks['vector_steps'])} vector steps")
+    if clocks["updates"]:
+        after = f", {clocks['replay_ratio']:.3g} updates a step after that" if clocks["replay_ratio"] else ""
+        counted.append(f"learning from step {short(clocks['learning_starts'])}{after}")
+    if clocks["batch_size"]:
+        counted.append(f"batches of {clocks['batch_size']}")
+    return ", ".join(counted)
+
+
+def probes_line(record: Mapping[str, Any]) -> str:
+    known = TIERS.get(record["tier"], "")
+    return f"measuring cost about {record['overhead_share']:.1%} · phases known from {known} · ? marks a phase its own probes distort"

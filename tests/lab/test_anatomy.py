@@ -1,0 +1,76 @@
+"""Anatomy: from stacks to the functions that are phases."""
+
+import sys
+import types
+
+from hotloop.lab.anatomy import Place, in_a_loop, regions, stack_of
+from hotloop.lab.events import ACT, LEARN, RESET, SAMPLE, STEP, STORE
+
+
+def code(name: str) -> types.CodeType:
+    return compile("", f"{name}.py", "exec").replace(co_name=name)
+
+
+MODULE, MAIN, COLLECT, TRAIN, CHOOSE, NET, ADD, BATCH = map(code, ("<module>", "main", "collect", "train", "choose", "net", "add", "batch"))
+
+
+def stack(*codes, loop=None):
+    return tuple(Place(c, c is loop) for c in codes)
+
+
+def events(*some):
+    return [(kind, stack(MODULE, MAIN, *codes, loop=MAIN)) for kind, *codes in some for _ in range(3)]
+
+
+def test_the_outermost_function_with_one_thing_under_it_is_the_phase():
+    found = regions(events((ACT, COLLECT, CHOOSE, NET), (STEP, COLLECT), (STORE, COLLECT, ADD), (LEARN, TRAIN, NET), (SAMPLE, TRAIN, BATCH)))
+    assert found == {CHOOSE: ACT, ADD: STORE, TRAIN: LEARN, BATCH: SAMPLE}
+
+
+def test_a_loop_over_steps_is_no_phase_though_nothing_else_happens_in_it():
+    assert regions(events((STEP,), (RESET,))) == {}
+
+
+def test_a_helper_that_steps_and_resets_is_one():
+    helper = code("step_and_reset")
+    assert regions(events((STEP, helper), (RESET, helper), (ACT,))) == {helper: STEP}
+
+
+def test_a_network_that_acts_and_learns_is_neither():
+    assert regions(events((ACT, NET), (LEARN, NET), (STEP,))) == {}
+
+
+def test_what_happened_once_belongs_to_setting_up():
+    once = code("build")
+    assert regions([*events((STEP,), (ACT, CHOOSE)), (RESET, stack(MODULE, once))]) == {CHOOSE: ACT}
+
+
+def test_a_top_level_is_never_a_phase():
+    assert regions([(ACT, stack(MODULE))] * 5) == {}
+
+
+def test_calls_in_loops_are_told_from_others():
+    places = {}
+
+    def look(name):
+        frame = sys._getframe(1)
+        places[name] = in_a_loop(frame.f_code, frame.f_lasti)
+
+    look("before")
+    for _ in range(1):
+        look("for")
+    if places:
+        look("if")
+    n = 1
+    while n:
+        n -= 1
+        look("while")
+    [look("after") for _ in ()] or look("after")
+    assert places == {"before": False, "for": True, "if": False, "while": True, "after": False}
+
+
+def test_a_stack_is_outermost_first():
+    def inner():
+        return stack_of(sys._getframe())
+
+    assert [place.code.co_name for place in inner()][-2:] == ["test_a_stack_is_outermost_first", "inner"]

@@ -1,0 +1,134 @@
+"""Events: every nanosecond goes to what was inside or to what lay between. The clock is moved by hand."""
+
+import pytest
+
+from hotloop.lab.events import ACT, EVALUATE, LEARN, SAMPLE, STEP, STORE, Recorder
+from hotloop.lab.trampoline import Detour
+
+
+class Loop:
+    """A loop of functions that take as long as they are told."""
+
+    def __init__(self):
+        self.now = 0
+        self.recorder = Recorder(clock=lambda: self.now)
+        self.detours = []
+
+    def passes(self, nanoseconds):
+        self.now += nanoseconds
+
+    def function(self, probe, body=None):
+        def function(nanoseconds):
+            self.passes(nanoseconds)
+            return body() if body else None
+
+        self.detours.append(Detour(function, probe))
+        return function
+
+    def of(self, kind, body=None):
+        return self.function(self.recorder.probe(kind), body)
+
+    @property
+    def sums(self):
+        return self.recorder.sums()
+
+
+@pytest.fixture
+def loop():
+    return Loop()
+
+
+def test_time_goes_to_what_is_inside_and_to_the_pair_it_lies_between(loop):
+    step, store = loop.of(STEP), loop.of(STORE)
+    for _ in range(2):
+        loop.passes(1)
+        step(10)
+        loop.passes(2)
+        store(100)
+    assert loop.sums == {
+        "inside": {"step": 20, "store": 200},
+        "calls": {"step": 2, "store": 2},
+        "gaps": {"start>step": 1, "step>store": 4, "store>step": 1},
+    }
+    assert sum(loop.sums["inside"].values()) + sum(loop.sums["gaps"].values()) == loop.now
+
+
+def test_what_happens_within_an_event_is_taken_out_of_it(loop):
+    sample = loop.of(SAMPLE)
+    learn = loop.of(LEARN, body=lambda: (sample(5), loop.passes(7)))
+    learn(20)
+    assert loop.sums["inside"] == {"learn": 27, "sample": 5}
+    assert loop.sums["gaps"] == {}
+
+
+def test_wrappers_are_part_of_the_outermost(loop):
+    inner = loop.of(STEP)
+    outer = loop.of(STEP, body=lambda: inner(3))
+    outer(10)
+    assert loop.sums["inside"] == {"step": 13} and loop.sums["calls"] == {"step": 1}
+
+
+@pytest.mark.parametrize(("decisive", "kind"), [(STEP, "act"), (LEARN, "learn"), (SAMPLE, "learn"), (STORE, "act")])
+def test_a_forward_pass_is_what_comes_of_it(loop, decisive, kind):
+    forward, then = loop.function(loop.recorder.forward), loop.of(decisive)
+    loop.passes(1)
+    forward(10)
+    loop.passes(2)
+    forward(20)
+    loop.passes(4)
+    then(100)
+    named = {STEP: "step", LEARN: "learn", SAMPLE: "sample", STORE: "store"}[decisive]
+    assert loop.sums["inside"].get(kind) == 32 + (100 if kind == named else 0)  # both passes and what lay between them
+    assert loop.sums["gaps"] == {f"start>{kind}": 1, f"{kind}>{named}": 4}
+
+
+def test_within_another_event_a_forward_pass_is_that_events_business(loop):
+    forward = loop.function(loop.recorder.forward)
+    learn = loop.of(LEARN, body=lambda: forward(5))
+    learn(1)
+    assert loop.sums["inside"] == {"learn": 6}
+
+
+def test_evaluating_is_one_thing_whatever_happens_in_it(loop):
+    counted = []
+    step = loop.function(loop.recorder.probe_step())
+    loop.recorder.on_step = lambda result, env: counted.append(result)
+    evaluate = loop.of(EVALUATE, body=lambda: step(5))
+    evaluate(1)
+    step(2)
+    assert loop.sums["inside"] == {"evaluate": 6, "step": 2} and len(counted) == 1
+
+
+def test_a_step_that_fails_is_over_all_the_same(loop):
+    def fall():
+        raise RuntimeError
+
+    step, act = loop.of(STEP, body=fall), loop.of(ACT)
+    with pytest.raises(RuntimeError):
+        step(3)
+    loop.passes(1)
+    act(10)
+    assert loop.sums["inside"] == {"step": 3, "act": 10} and loop.sums["gaps"] == {"step>act": 1}
+
+
+def test_a_recorder_that_is_stopped_lets_everything_through(loop):
+    step = loop.of(STEP)
+    loop.recorder.stop()
+    step(3)
+    assert loop.sums == {"inside": {}, "calls": {}, "gaps": {}}
+
+
+def test_what_was_held_back_is_forgotten_and_its_time_is_the_looks(loop):
+    step = loop.function(loop.recorder.probe_step())
+    loop.recorder.on_step = lambda result, env: loop.passes(1)  # counting takes time too, but is not added twice
+    step(10)
+    loop.recorder.hold()
+    for _ in range(3):
+        loop.passes(100)
+        step(1000)
+    loop.recorder.release()
+    loop.passes(5)
+    step(10)
+    assert loop.sums == {"inside": {"step": 20}, "calls": {"step": 2}, "gaps": {"step>step": 5}}
+    assert loop.recorder.looked == 3 * 1101 + 2
+    assert sum(loop.sums["inside"].values()) + sum(loop.sums["gaps"].values()) + loop.recorder.looked == loop.now
