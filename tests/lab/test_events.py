@@ -132,3 +132,33 @@ def test_what_was_held_back_is_forgotten_and_its_time_is_the_looks(loop):
     assert loop.sums == {"inside": {"step": 20}, "calls": {"step": 2}, "gaps": {"step>step": 5}}
     assert loop.recorder.looked == 3 * 1101 + 2
     assert sum(loop.sums["inside"].values()) + sum(loop.sums["gaps"].values()) + loop.recorder.looked == loop.now
+
+
+def test_events_of_a_moment_are_kept_one_by_one_and_nested(loop, monkeypatch):
+    monkeypatch.setattr("hotloop.lab.events.MOST_LOGGED", 6)
+    sample, act = loop.of(SAMPLE), loop.of(ACT)
+    learn = loop.of(LEARN, body=lambda: (sample(5), loop.passes(7)))
+    act(1)
+    loop.recorder.begin_log()
+    for _ in range(4):
+        learn(20)
+        act(1)
+    log = loop.recorder.logs
+    learn_, sample_, act_ = LEARN, SAMPLE, ACT
+    assert log == [[[learn_, 1, 33, 0], [sample_, 21, 26, 1], [act_, 33, 34, 0], [learn_, 34, 66, 0], [sample_, 54, 59, 1]]]
+    assert sum(loop.sums["inside"].values()) + sum(loop.sums["gaps"].values()) == loop.now
+
+
+def test_a_forward_pass_in_the_log_is_what_came_of_it(loop):
+    forward, step = loop.function(loop.recorder.forward), loop.of(STEP)
+    loop.recorder.begin_log()
+    forward(10)
+    step(5)
+    assert loop.recorder.logs == [[[ACT, 0, 10, 0], [STEP, 10, 15, 0]]]
+
+
+def test_an_event_that_had_begun_before_the_log_is_left_out(loop):
+    sample = loop.of(SAMPLE)
+    learn = loop.of(LEARN, body=lambda: (loop.recorder.begin_log(), sample(5)))
+    learn(20)
+    assert loop.recorder.logs == [[[SAMPLE, 20, 25, 0]]]

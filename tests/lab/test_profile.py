@@ -1,6 +1,7 @@
 """`hotloop profile` on whole scripts, unchanged: known shares within three points, exact clocks, the same trajectory, the same end."""
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from hotloop.lab import launch
 from hotloop.lab.become import Witness
 from hotloop.lab.events import Recorder
 from hotloop.lab.probes import Probes
@@ -98,16 +100,39 @@ def test_ctrl_c_ends_the_script_and_the_report_is_written(tmp_path):
     process = subprocess.Popen(command, cwd=SCRIPTS, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
     try:
         deadline = time.monotonic() + 60
-        while not (tmp_path / "measured.json").exists() and time.monotonic() < deadline:
+        while not steps_written(tmp_path) and time.monotonic() < deadline:
             time.sleep(0.1)
-        import os
-
         os.killpg(process.pid, signal.SIGINT)
         _, errors = process.communicate(timeout=60)
     finally:
         process.kill()
     assert process.returncode == 130 and "KeyboardInterrupt" in errors
     assert report_of(tmp_path)["clocks"]["env_steps"] > 100
+
+
+def steps_written(folder):
+    """Env steps in what was written down so far: every two seconds."""
+    written = folder / "measured.json"
+    return json.loads(written.read_text())["env_steps"] if written.exists() else 0
+
+
+def test_a_budget_also_ends_a_script_that_waits(tmp_path):
+    ran = profiled(tmp_path, "ways_to_end.py", "sleep", flags=("--budget", "1"))
+    assert ran.returncode == 0 and report_of(tmp_path)["ended_by"] == "budget" and report_of(tmp_path)["wall_seconds"] < 60
+
+
+def test_a_budget_also_ends_a_script_that_will_not_hear(tmp_path, monkeypatch):
+    monkeypatch.setattr(launch, "LATE_SECONDS", 2.0)
+    deaf = tmp_path / "deaf.py"
+    deaf.write_text("import signal, time\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\nwhile True:\n    time.sleep(1)\n")
+    record = launch.profile(str(deaf), [], tmp_path, budget=0.5)
+    assert record["exit_status"] == 0 and record["ended_by"] == "budget"
+
+
+def test_a_script_that_crashes_tells_the_signal_as_a_shell_would(tmp_path):
+    crash = tmp_path / "crash.py"
+    crash.write_text("import os, signal\nos.kill(os.getpid(), signal.SIGSEGV)\n")
+    assert profiled(tmp_path / "out", str(crash)).returncode == 128 + signal.SIGSEGV
 
 
 def test_a_forked_child_is_nobody_we_measure(tmp_path):

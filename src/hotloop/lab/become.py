@@ -8,11 +8,10 @@ from __future__ import annotations
 import json
 import os
 import runpy
-import signal
 import sys
-import threading
 import time
 import types
+from _thread import interrupt_main
 from collections.abc import Callable
 from functools import partial
 from importlib.machinery import SourceFileLoader
@@ -22,30 +21,32 @@ from typing import Any
 from hotloop.lab.events import KINDS, STEP, STORE, Recorder
 from hotloop.lab.hooks import WhenImported
 from hotloop.lab.interfaces import KNOWN
+from hotloop.lab.metronome import listen
 from hotloop.lab.probes import Probes
+from hotloop.lab.sampler import Sampler
 from hotloop.lab.trampoline import Detour
 
-WRITE_SECONDS = 2.0
-BLOCK_SECONDS = 0.5
-GRACE_SECONDS = 5.0  # to stop by itself when the budget is spent
+WRITE_SECONDS = 2.0  # between two times of writing everything down, or longer:
+WRITE_SHARE = 0.005  # what writing may take of the time
 
 
 class Witness:
-    """Writes down what the probes measured: every two seconds, at the end, and when the process is made to go."""
+    """Writes down what the probes measured: at the start, every two seconds, at the end, and when the process is made to go."""
 
     def __init__(self, probes: Probes, plan: dict[str, Any]) -> None:
         self.probes, self.plan = probes, plan
         self.path, self.owner = Path(plan["output"]), os.getpid()
         self.began, self.ended_by, self.mistakes = time.perf_counter(), "", list[str]()
-        self.blocks: list[list[float]] = []
+        self.sampler = Sampler(run.__code__)
         self.probe_ns = price_of_a_probe()
-        self._lock = threading.Lock()
+        self._next_write, self._writing = self.began + WRITE_SECONDS, False
         self._exit = os._exit
 
     def start(self) -> None:
-        os.register_at_fork(after_in_child=self.probes.recorder.stop)
+        os.register_at_fork(after_in_child=self._be_nobody)
         os._exit = self.exit_at_once  # type: ignore[assignment]
-        threading.Thread(target=self._watch, name="hotloop", daemon=True).start()
+        self._try_to_write()  # our process waits for this before it counts the budget
+        listen(self.hear)
 
     def mistaken(self, where: str, error: Exception) -> None:
         self.mistakes.append(f"{where}: {type(error).__name__}: {error}")
@@ -55,58 +56,80 @@ class Witness:
             self._try_to_write("os._exit", status)
         self._exit(status)
 
+    def hear(self, frame: types.FrameType | None) -> None:
+        """A beat, in the main thread, between two of its bytecodes."""
+        if os.getpid() != self.owner:
+            return
+        try:
+            self._look_at(frame)
+        except Exception as error:
+            self.mistaken("sampling", error)
+            self.hear = lambda frame: None  # type: ignore[method-assign]
+        now = time.perf_counter()
+        if now >= self._next_write:
+            self._try_to_write()
+            took = time.perf_counter() - now
+            self.probes.recorder.leave_out(int(1e9 * took))
+            self._next_write = now + max(WRITE_SECONDS, took / WRITE_SHARE)
+        budget = self.plan.get("budget")
+        if budget is not None and now - self.began >= budget and not self.ended_by:
+            self.ended_by = "budget"
+            self._try_to_write("budget")
+            interrupt_main()  # as Ctrl-C would
+
+    def _look_at(self, frame: types.FrameType | None) -> None:
+        state = self.probes.state()
+        if frame is not None and state is not None:
+            self.sampler.see(frame, state)
+
     def write(self, ended_by: str = "", status: int | None = None) -> None:
         probes, recorder = self.probes, self.probes.recorder
-        with self._lock:
-            value = {
-                "version": 1,
-                "seconds": time.perf_counter() - self.began,
-                "ended_by": ended_by,
-                "status": status,
-                **recorder.sums(),
-                "startup": probes.startup,
-                "looked": recorder.looked,
-                "probe_ns": self.probe_ns,
-                "tier": 3 if STEP in probes.by_behaviour.values() else 2 if probes.updates else 1,
-                "env_steps": probes.env_steps,
-                "vector_steps": probes.vector_steps,
-                "episodes": probes.episodes,
-                "updates": dict(probes.updates),
-                "first_update_at": probes.first_update_at,
-                "batches": {str(rows): count for rows, count in recorder.batches.items()},
-                "where": [[KINDS[kind], code.co_filename, code.co_firstlineno, code.co_qualname] for kind, code in probes.places()],
-                "blocks": self.blocks,
-                "mistakes": self.mistakes + probes.mistakes,
-            }
-            part = self.path.with_suffix(".part")
-            part.write_text(json.dumps(value))
-            os.replace(part, self.path)
+        value = {
+            "version": 1,
+            "seconds": time.perf_counter() - self.began,
+            "ended_by": ended_by,
+            "status": status,
+            **recorder.sums(),
+            "startup": probes.startup,
+            "looked": recorder.looked,
+            "probe_ns": self.probe_ns,
+            "tier": 3 if STEP in probes.by_behaviour.values() else 2 if probes.updates else 1,
+            "env_steps": probes.env_steps,
+            "vector_steps": probes.vector_steps,
+            "episodes": probes.episodes,
+            "updates": dict(probes.updates),
+            "first_update_at": probes.first_update_at,
+            "batches": {str(rows): count for rows, count in recorder.batches.items()},
+            "where": [[KINDS[kind], code.co_filename, code.co_firstlineno, code.co_qualname] for kind, code in probes.places()],
+            "blocks": probes.blocks.table(),
+            "samples": self.sampler.seen(),
+            "sampling_ns": self.sampler.nanoseconds,
+            "events": [self._seconds(log) for log in recorder.logs],
+            "mistakes": self.mistakes + probes.mistakes,
+        }
+        part = self.path.with_suffix(".part")
+        part.write_text(json.dumps(value))
+        os.replace(part, self.path)
 
-    def _watch(self) -> None:
-        wrote = self.began
-        budget = self.plan.get("budget")
-        while True:
-            time.sleep(BLOCK_SECONDS)
-            now = time.perf_counter()
-            probes = self.probes
-            self.blocks.append([now - self.began, probes.env_steps, max(probes.updates.values(), default=0), probes.episodes])
-            if budget is not None and now - self.began >= budget:
-                break
-            if now - wrote >= WRITE_SECONDS:
-                self._try_to_write("")
-                wrote = now
-        self._try_to_write("budget")
-        self.ended_by = "budget"
-        os.kill(self.owner, signal.SIGINT)
-        time.sleep(GRACE_SECONDS)
-        self._exit(0)
-
-    def _try_to_write(self, ended_by: str, status: int | None = None) -> None:
+    def _try_to_write(self, ended_by: str = "", status: int | None = None) -> None:
         """Whatever goes wrong: the budget is still kept, and a script that leaves still leaves."""
+        if self._writing:
+            return  # a beat while we write
+        self._writing = True
         try:
             self.write(ended_by, status)
         except Exception as error:  # a full disk; or a probe that came or went while its name was read
             self.mistaken("writing", error)
+        finally:
+            self._writing = False
+
+    def _seconds(self, log: list[list[int]]) -> list[list[Any]]:
+        """Events of a moment: kind, seconds since the script began, seconds it took, depth."""
+        return [[KINDS[kind], began / 1e9 - self.began, (ended - began) / 1e9, depth] for kind, began, ended, depth in log]
+
+    def _be_nobody(self) -> None:
+        """In a forked child: nobody is measured there."""
+        self.probes.recorder.stop()
 
 
 def price_of_a_probe(calls: int = 2000) -> float:

@@ -17,6 +17,7 @@ START, STEP, RESET, ACT, LEARN, SAMPLE, STORE, SYNC, LOG, SAVE, EVALUATE, FORWAR
 KINDS = ("start", "step", "reset", "act", "learn", "sample", "store", "sync", "log", "save", "evaluate", "forward")
 K = len(KINDS)
 NOWHERE = -1  # between events
+MOST_LOGGED = 3000  # events in a window of single ones
 
 Look = Callable[[int, Any], None]  # (kind, frame the event came from)
 Seen = Callable[[bool], None]
@@ -34,14 +35,27 @@ class Recorder:
         self.inside = [0] * K  # nanoseconds within events of a kind, less what other events within them took
         self.gaps = [0] * (K * K)  # [before * K + after] nanoseconds between events
         self.calls = [0] * K
-        self.look: Look | None = None  # told of every event while the anatomy is being found
+        self._look: Look | None = None
         self.on_step: Callable[[Any, Any], None] | None = None  # (what step returned, its first argument): counts games and episodes
         self.batches: dict[int, int] = {}  # rows of the first tensor of learning forward passes → how often, while the anatomy is being found
         self.looked = 0  # nanoseconds spent on finding the anatomy, which belong to no event
         self._clock, self.thread = clock, threading.get_ident()
         self._stepping, self._rows = False, 0
+        self._attentive = False  # somebody wants to be told of every event, or its times to be kept
+        self.logs: list[list[list[int]]] = []  # windows of single events: [kind, began, ended, depth]
+        self._logging, self._open, self._waiting_log = False, list[list[int]](), list[list[int]]()
         self._kind, self._before, self._last = NOWHERE, START, clock()
         self._waiting, self._waiting_gap, self._waiting_inside, self._waiting_calls = False, 0, 0, 0
+
+    @property
+    def look(self) -> Look | None:
+        """Told of every event while the anatomy is being found."""
+        return self._look
+
+    @look.setter
+    def look(self, look: Look | None) -> None:
+        self._look = look
+        self._attentive = look is not None or self._logging
 
     # ------------------------------------------------------------------ probes
 
@@ -53,10 +67,10 @@ class Recorder:
             def probed(*args: Any, **kwargs: Any) -> Any:
                 outer = self._kind
                 if outer == kind or outer == EVALUATE or ident() != self.thread:  # noqa: SIM109 - a tuple would be made at every call
-                    if self.look is not None:
+                    if self._look is not None:
                         seen(False)
                     return original(*args, **kwargs)
-                if outer != NOWHERE or self._waiting or self.look is not None:
+                if outer != NOWHERE or self._waiting or self._attentive:
                     return self._probed(kind, seen, original, args, kwargs)
                 now = clock()  # from here on `enter` and `leave`, written out: a call of each would cost half as much again
                 gaps[self._before * K + kind] += now - self._last
@@ -74,7 +88,7 @@ class Recorder:
         return make
 
     def _probed(self, kind: int, seen: Seen, original: Callable[..., Any], args: Any, kwargs: Any) -> Any:
-        if self.look is not None:
+        if self._look is not None:
             seen(True)
         outer = self.enter(kind)
         try:
@@ -90,14 +104,14 @@ class Recorder:
             def probed(*args: Any, **kwargs: Any) -> Any:
                 kind = self._kind
                 if self._stepping or kind == EVALUATE or ident() != self.thread:
-                    if self.look is not None:
+                    if self._look is not None:
                         seen(False)
                     return original(*args, **kwargs)
                 self._stepping = True
                 try:
                     if kind == STEP:  # within a function that is the step
                         result = original(*args, **kwargs)
-                    elif kind != NOWHERE or self._waiting or self.look is not None:
+                    elif kind != NOWHERE or self._waiting or self._attentive:
                         result = self._probed(STEP, seen, original, args, kwargs)
                     else:
                         now = clock()
@@ -149,10 +163,12 @@ class Recorder:
         else:
             self.inside[outer] += now - self._last
         self.calls[kind] += 1
-        if outer == NOWHERE and self.look is not None:
-            self.look(kind, sys._getframe(2))
+        if outer == NOWHERE and self._look is not None:
+            self._look(kind, sys._getframe(2))
             self.looked += self._clock() - now
             now = self._clock()
+        if self._logging:
+            self._log(kind, now)
         self._kind, self._last = kind, now
         return outer
 
@@ -160,6 +176,8 @@ class Recorder:
         now = self._clock()
         self.inside[kind] += now - self._last
         self._kind, self._last = outer, now
+        if self._open:
+            self._open.pop()[2] = now
         if outer == NOWHERE:
             self._before = kind
 
@@ -169,12 +187,14 @@ class Recorder:
             self._waiting_inside += now - self._last
         else:
             self._waiting, self._waiting_gap, self._waiting_inside, self._waiting_calls = True, now - self._last, 0, 0
-        if self.look is not None:
-            self.look(FORWARD, sys._getframe(2))
+        if self._look is not None:
+            self._look(FORWARD, sys._getframe(2))
             shape: Sequence[int] = getattr(given, "shape", ())
             self._rows = int(shape[0]) if len(shape) > 1 else 1
             self.looked += self._clock() - now
             now = self._clock()
+        if self._logging:
+            self._waiting_log.append(self._log(FORWARD, now))
         self._kind, self._last = FORWARD, now
 
     def leave_forward(self) -> None:
@@ -182,6 +202,8 @@ class Recorder:
         self._waiting_inside += now - self._last
         self._waiting_calls += 1
         self._kind, self._last = NOWHERE, now
+        if self._open:
+            self._open.pop()[2] = now
 
     def _settle(self, kind: int) -> None:
         """The forward passes that waited were of this kind all along."""
@@ -189,8 +211,28 @@ class Recorder:
         self.inside[kind] += self._waiting_inside
         self.calls[kind] += self._waiting_calls
         self._before, self._waiting = kind, False
-        if self.look is not None and kind == LEARN:
+        for event in self._waiting_log:
+            event[0] = kind
+        self._waiting_log.clear()
+        if self._look is not None and kind == LEARN:
             self.batches[self._rows] = self.batches.get(self._rows, 0) + 1
+
+    # ------------------------------------------------------------------ events one by one, for a moment
+
+    def begin_log(self) -> None:
+        """Keep the times of the next few thousand events, each; one that has begun already is left out."""
+        self.logs.append([])
+        self._logging = self._attentive = True
+
+    def _log(self, kind: int, now: int) -> list[int]:
+        log, event = self.logs[-1], [kind, now, now, len(self._open)]
+        log.append(event)
+        self._open.append(event)
+        if len(log) >= MOST_LOGGED and len(self._open) == 1:
+            log.pop()
+            self._open.clear()
+            self._logging, self._attentive = False, self._look is not None
+        return event
 
     # ------------------------------------------------------------------ sums
 
@@ -225,6 +267,11 @@ class Recorder:
             self.inside[self._kind] += now - self._last
         self._last = now
         return now
+
+    def leave_out(self, nanoseconds: int) -> None:
+        """So much of the time since the last event was our own doing."""
+        self.looked += nanoseconds
+        self._last += nanoseconds
 
     def stop(self) -> None:
         """From now on every probe lets through: for a forked child, which is nobody we measure."""

@@ -6,15 +6,19 @@ import json
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from hotloop.lab.account import account
-from hotloop.records.files import RunError, write_json
+from hotloop.lab.metronome import strike
+from hotloop.lab.moments import moments
+from hotloop.records.files import RunError, plain, write_atomically, write_json
 from hotloop.records.machine import machine
 
-LATE_SECONDS = 15.0  # after the budget, before a script that does not stop is ended
+HEARING_SECONDS = 2.0  # after the budget: a script that waits in a library has not heard the beat that told it, and is interrupted from here
+LATE_SECONDS = 10.0  # after the budget: a script that does not stop is ended
 
 
 def profile(target: str, arguments: Sequence[str], folder: Path, *, module: bool = False, budget: float | None = None) -> dict[str, Any]:
@@ -24,27 +28,62 @@ def profile(target: str, arguments: Sequence[str], folder: Path, *, module: bool
     plan, output = folder / "plan.json", folder / "measured.json"
     kind = "module" if module else "script"
     write_json(plan, {"kind": kind, "target": target, "arguments": list(arguments), "budget": budget, "output": str(output.resolve())})
-    status = run([sys.executable, "-m", "hotloop.lab.become", str(plan.resolve())], budget)
+    output.unlink(missing_ok=True)
+    status, ended = run([sys.executable, "-m", "hotloop.lab.become", str(plan.resolve())], output, budget)
     command = [*(["-m"] if module else []), target, *arguments]
     if not output.exists():
         raise RunError(f"expected measurements of {target}, found that it ended (exit status {status}) before any were written; try running it by itself")
-    record = account(json.loads(output.read_text()), command=command, machine=machine(), exit_status=status)
-    write_json(folder / "report.json", record)
+    measured = read_measured(output) | ({"ended_by": "budget"} if ended else {})
+    record = account(measured, command=command, machine=machine(), exit_status=status) | moments(measured)
+    write_atomically(folder / "report.json", json.dumps(plain(record), allow_nan=False).encode())  # in one line: stacks are many
     return record
 
 
-def run(command: list[str], budget: float | None) -> int:
-    """The exit status. Ctrl-C reaches the script itself; we only wait for what it does about it."""
+def run(command: list[str], output: Path, budget: float | None) -> tuple[int, bool]:
+    """The exit status, and whether we had to end it. Ctrl-C reaches the script itself; we only wait for what it does about it."""
     former = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         process = subprocess.Popen(command, preexec_fn=None if sys.platform == "win32" else _hear_interrupts)
-        try:
-            return process.wait(None if budget is None else budget + LATE_SECONDS)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            return process.wait()
+        patience = Patience(process, output, budget)
+        strike(process, until=patience.is_over)
+        if process.poll() is not None:
+            return status_of(process.returncode), False
+        process.kill()
+        process.wait()
+        return 0, True
     finally:
         signal.signal(signal.SIGINT, former)
+
+
+def status_of(returncode: int) -> int:
+    """As a shell would tell it: a signal's number counts from 128."""
+    return returncode if returncode >= 0 else 128 - returncode
+
+
+class Patience:
+    """The budget, as seen from our process. The script stops itself at the beat; this is for those that hear none, in a library's long call."""
+
+    def __init__(self, process: subprocess.Popen, output: Path, budget: float | None) -> None:
+        self.process, self.output, self.budget = process, output, budget
+        self.began: float | None = None  # when the script began: what came before is our own start
+        self.interrupted = False
+
+    def is_over(self) -> bool:
+        if self.began is None:
+            self.began = time.monotonic() if self.output.exists() else None
+        if self.budget is None or self.began is None:
+            return False
+        late = time.monotonic() - self.began - self.budget
+        if late > HEARING_SECONDS and not self.interrupted:
+            self.interrupted = True
+            if not read_measured(self.output)["ended_by"]:
+                self.process.send_signal(signal.SIGINT)
+        return late > LATE_SECONDS
+
+
+def read_measured(path: Path) -> dict[str, Any]:
+    measured: dict[str, Any] = json.loads(path.read_text())
+    return measured
 
 
 def _hear_interrupts() -> None:

@@ -9,12 +9,15 @@ from collections.abc import Callable
 from typing import Any
 
 from hotloop.lab.anatomy import Stack, regions, stack_of
+from hotloop.lab.blocks import Blocks
 from hotloop.lab.discovery import Discovery, Ends, Found
-from hotloop.lab.events import ACT, EVALUATE, FORWARD, KINDS, LEARN, NOWHERE, SAMPLE, STEP, STORE, Recorder
+from hotloop.lab.events import ACT, EVALUATE, FORWARD, KINDS, LEARN, NOWHERE, SAMPLE, STEP, STORE, K, Recorder
+from hotloop.lab.sampler import START_UP
 from hotloop.lab.trampoline import Detour, can_be_detoured
 
 ENOUGH = 40  # events of a kind whose stacks are read
 STEPS_FIRST, MOST_STEPS = 200, 1000  # steps looked at before a script is taken for one that does not learn yet; for one that does not act with a network
+LOG_AFTER_SECONDS = (0.2, 5.0, 30.0)  # after that, the events of a moment are kept one by one
 
 
 def harmless(method: Callable[..., None]) -> Callable[..., None]:
@@ -55,6 +58,10 @@ class Probes:
         self._held = False
         self.mistakes: list[str] = []  # ours
         self._ends = Ends()
+        self.blocks = Blocks(recorder._last)
+        self._due = self.blocks.due
+        self._settled = 0  # when it was known what the loop is made of, learning included
+        self._windows = [round(1e9 * after) for after in LOG_AFTER_SECONDS]
         recorder.look, recorder.on_step = self.look, self.on_step
 
     def give_up(self, why: str) -> None:
@@ -130,21 +137,45 @@ class Probes:
 
     # ------------------------------------------------------------------ counting
 
-    @harmless
     def on_step(self, result: Any, env: Any) -> None:
         """A step was made: of how many games, and how many episodes did it end?"""
         if type(result) is not tuple:
             return
-        if self.discovery is not None:
-            self.discovery.known_step(result)
-            if not self._held:
-                self._hold()
-        games, ended = self._ends.count(result)
-        if not self.vector_steps:
-            self.startup = self.recorder.sums()
-        self.vector_steps += 1
-        self.env_steps += games
-        self.episodes += ended
+        try:  # as `harmless`, without the price of another call at every step
+            if self.discovery is not None:
+                self.discovery.known_step(result)
+                if not self._held:
+                    self._hold()
+            games, ended = self._ends.count(result)
+            if not self.vector_steps:
+                self.startup = self.recorder.sums()
+            self.vector_steps += 1
+            self.env_steps += games
+            self.episodes += ended
+            if self.recorder._last >= self._due:
+                self._between_steps(self.recorder._last)
+        except Exception as error:
+            self.give_up(f"on_step: {type(error).__name__}: {error}")
+
+    def _between_steps(self, now: int) -> None:
+        """Something may be due: a row of the blocks, the events of a moment."""
+        if self._held:
+            return
+        if now >= self.blocks.due:
+            self.blocks.take(now, self.recorder, self.env_steps, self.vector_steps, max(self.updates.values(), default=0), self.episodes)
+        if self._settled and self._windows and now - self._settled >= self._windows[0]:
+            self._windows.pop(0)
+            self.recorder.begin_log()
+        self._due = self.blocks.due
+
+    def state(self) -> int | None:
+        """What the sampler writes beside a stack; None while nothing is to be believed."""
+        recorder = self.recorder
+        if self._held or recorder.thread == NOWHERE:
+            return None
+        if self.startup is None:
+            return START_UP
+        return recorder._kind if recorder._kind != NOWHERE else K + recorder._before
 
     @harmless
     def update_begins(self) -> None:
@@ -192,6 +223,8 @@ class Probes:
         """The stacks say which functions are phases: probe those, and nothing within them that needs no probe any more."""
         recorder = self.recorder
         recorder.look = None
+        if self.first_update_at is not None:
+            self._settled = self._settled or recorder._last
         self._waiting.clear()
         events = [(kind, stack) for kind, stacks in enumerate(self._stacks) for stack in stacks]
         found = regions(events)

@@ -2,6 +2,7 @@
 
 import os
 import sys
+import time
 
 import gymnasium as gym
 
@@ -30,6 +31,8 @@ match sys.argv[1]:
     case "forever":
         while True:
             play(10)
+    case "sleep":
+        time.sleep(1000)
     case "stdin":
         print("heard", sys.stdin.read().strip(), sys.argv[2:], __name__, __file__, os.getcwd())
     case "fork":
