@@ -102,6 +102,7 @@ class Witness:
             "batches": {str(rows): count for rows, count in recorder.batches.items()},
             "where": [[KINDS[kind], code.co_filename, code.co_firstlineno, code.co_qualname] for kind, code in probes.places()],
             "blocks": probes.blocks.table(),
+            "holds": probes.holds,
             "samples": self.sampler.seen(),
             "sampling_ns": self.sampler.nanoseconds,
             "events": [self._seconds(log) for log in recorder.logs],

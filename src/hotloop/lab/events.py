@@ -37,6 +37,7 @@ class Recorder:
         self.calls = [0] * K
         self._look: Look | None = None
         self.on_step: Callable[[Any, Any], None] | None = None  # (what step returned, its first argument): counts games and episodes
+        self.on_memory: Callable[[Any], None] | None = None  # given what a store or a sample was called with, while the anatomy is being found
         self.batches: dict[int, int] = {}  # rows of the first tensor of learning forward passes → how often, while the anatomy is being found
         self.looked = 0  # nanoseconds spent on finding the anatomy, which belong to no event
         self._clock, self.thread = clock, threading.get_ident()
@@ -90,6 +91,8 @@ class Recorder:
     def _probed(self, kind: int, seen: Seen, original: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         if self._look is not None:
             seen(True)
+            if self.on_memory is not None and kind in (STORE, SAMPLE):
+                self.on_memory(args)
         outer = self.enter(kind)
         try:
             return original(*args, **kwargs)
@@ -127,11 +130,9 @@ class Recorder:
                 finally:
                     self._stepping = False
                 if self.on_step is not None:
-                    began = self._last
+                    began = self._last if kind == NOWHERE else clock()
                     self.on_step(result, args[0] if args else None)
-                    if kind == NOWHERE:  # counting is our business, not the loop's
-                        self._last = clock()
-                        self.looked += self._last - began
+                    self.leave_out(clock() - began)  # counting is our business, not the loop's
                 return result
 
             return probed

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from hotloop.lab.account import account
+from hotloop.lab.memory import memory
 from hotloop.lab.metronome import strike
 from hotloop.lab.moments import moments
 from hotloop.records.files import RunError, plain, write_atomically, write_json
@@ -35,6 +36,7 @@ def profile(target: str, arguments: Sequence[str], folder: Path, *, module: bool
         raise RunError(f"expected measurements of {target}, found that it ended (exit status {status}) before any were written; try running it by itself")
     measured = read_measured(output) | ({"ended_by": "budget"} if ended else {})
     record = account(measured, command=command, machine=machine(), exit_status=status) | moments(measured)
+    record["memory"] = memory(record, measured["holds"])
     write_atomically(folder / "report.json", json.dumps(plain(record), allow_nan=False).encode())  # in one line: stacks are many
     return record
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import functools
 import gc
 import types
+import weakref
+from collections import deque
 from collections.abc import Callable
 from typing import Any
 
@@ -12,11 +14,13 @@ from hotloop.lab.anatomy import Stack, regions, stack_of
 from hotloop.lab.blocks import Blocks
 from hotloop.lab.discovery import Discovery, Ends, Found
 from hotloop.lab.events import ACT, EVALUATE, FORWARD, KINDS, LEARN, NOWHERE, SAMPLE, STEP, STORE, K, Recorder
+from hotloop.lab.holdings import holdings
 from hotloop.lab.sampler import START_UP
 from hotloop.lab.trampoline import Detour, can_be_detoured
 
 ENOUGH = 40  # events of a kind whose stacks are read
 STEPS_FIRST, MOST_STEPS = 200, 1000  # steps looked at before a script is taken for one that does not learn yet; for one that does not act with a network
+MOST_MEMORIES = 8
 LOG_AFTER_SECONDS = (0.2, 5.0, 30.0)  # after that, the events of a moment are kept one by one
 
 
@@ -60,9 +64,12 @@ class Probes:
         self._ends = Ends()
         self.blocks = Blocks(recorder._last)
         self._due = self.blocks.due
+        self._next_holding = 500  # vector steps
         self._settled = 0  # when it was known what the loop is made of, learning included
         self._windows = [round(1e9 * after) for after in LOG_AFTER_SECONDS]
-        recorder.look, recorder.on_step = self.look, self.on_step
+        self._memories: list[Any] = []  # what may be the replay: references that keep nothing alive, where there can be such
+        self.holds: dict[str, Any] | None = None
+        recorder.look, recorder.on_step, recorder.on_memory = self.look, self.on_step, self.on_memory
 
     def give_up(self, why: str) -> None:
         self.mistakes.append(why)
@@ -163,10 +170,25 @@ class Probes:
             return
         if now >= self.blocks.due:
             self.blocks.take(now, self.recorder, self.env_steps, self.vector_steps, max(self.updates.values(), default=0), self.episodes)
+            if self.vector_steps >= self._next_holding:
+                self._next_holding = 2 * self.vector_steps
+                self._look_into_memory()
         if self._settled and self._windows and now - self._settled >= self._windows[0]:
             self._windows.pop(0)
             self.recorder.begin_log()
         self._due = self.blocks.due
+
+    @harmless
+    def on_memory(self, given: Any) -> None:
+        """A store or a sample was called with these: one of them may be what is stored in."""
+        for thing in given[:3]:
+            can_store = isinstance(thing, list | deque) or hasattr(thing, "__dict__")
+            if can_store and len(self._memories) < MOST_MEMORIES and all(thing is not known() for known in self._memories):
+                self._memories.append(reference(thing))
+
+    @harmless
+    def _look_into_memory(self) -> None:
+        self.holds = holdings(*(known() for known in self._memories)) or self.holds
 
     def state(self) -> int | None:
         """What the sampler writes beside a stack; None while nothing is to be believed."""
@@ -246,6 +268,14 @@ class Probes:
         if can_be_detoured(function) and function not in self._detours:
             self._detours[function] = Detour(function, self.recorder.probe(kind))
             self.regions[code] = kind
+
+
+def reference(thing: Any) -> Callable[[], Any]:
+    """Gives the thing as long as the script has it; a list cannot be referred to so."""
+    try:
+        return weakref.ref(thing)
+    except TypeError:
+        return lambda: thing
 
 
 def _is_within(stack: Stack, kind: int, found: dict[types.CodeType, int]) -> bool:
