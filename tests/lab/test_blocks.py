@@ -1,8 +1,9 @@
 """Blocks: cumulative rows between two steps, never too many. The clock is moved by hand."""
 
 from hotloop.lab.account import account
-from hotloop.lab.blocks import COLUMNS, Blocks, spent
+from hotloop.lab.blocks import COLUMNS, Blocks, Garbage, spent
 from hotloop.lab.events import ACT, LEARN, STEP, K, Recorder
+from hotloop.lab.passes import Clocks
 from hotloop.records.phases import ALL_PHASES, PHASES
 
 SECOND = 1_000_000_000
@@ -17,7 +18,7 @@ def test_a_row_holds_how_far_everything_had_come():
     recorder.inside[STEP], recorder.calls[STEP], recorder.gaps[ACT * K + STEP] = 3 * SECOND, 7, SECOND
     recorder.gaps[STEP * K + LEARN], recorder.looked = SECOND // 2, SECOND // 4
     blocks = Blocks(began=2 * SECOND)
-    blocks.take(5 * SECOND, recorder, env_steps=70, vector_steps=7, updates=2, episodes=1)
+    blocks.take(5 * SECOND, recorder, Clocks(env_steps=70, vector_steps=7, updates=2, episodes=1))
     row = row_of(blocks.table(), 0)
     assert list(row) == list(COLUMNS) and row["rss_mb"] > 1 and row["heap_blocks"] > 1000
     told = {name: value for name, value in row.items() if value and name not in ("rss_mb", "heap_blocks")}
@@ -48,7 +49,15 @@ def test_rows_are_halved_and_the_next_are_twice_as_far_apart():
     taken = []
     for now in range(0, 20 * SECOND, SECOND // 2):
         if now >= blocks.due:
-            blocks.take(now, recorder, 0, 0, 0, 0)
+            blocks.take(now, recorder, Clocks(0, 0, 0, 0))
             taken.append(now // SECOND)
     assert taken == [0, 1, 2, 3, 4, 6, 8, 12, 16]
     assert [row[0] for row in blocks.rows] == [0, 8, 16]
+
+
+def test_garbage_is_the_time_between_its_two_ends():
+    now = iter([1.0, 1.5, 4.0, 4.25])
+    garbage = Garbage(clock=lambda: next(now))
+    for moment in ("start", "stop", "start", "stop"):
+        garbage(moment, {"generation": 0})
+    assert garbage.seconds == 0.75

@@ -23,6 +23,8 @@ VERBS = {
     "presets": "ready-made combinations of algorithm, game and settings",
     "check": "does a game keep the contract, on every machine here?",
     "profile": "where the time of any training script goes",
+    "limits": "what this machine can do at best: memory, arithmetic, calls, disk",
+    "report": "show a profile again: pages, flame graph, and files for other tools",
     "demo": "train Snake for about a minute, evaluate it, animate a game",
 }
 

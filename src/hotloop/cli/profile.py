@@ -19,33 +19,53 @@ The script needs no change. Gymnasium, Stable-Baselines3 and torch are known; it
 
 FLAGS = [
     Flag("budget", float | None, None, "stop the script after so many seconds; unset: it runs to its end"),
-    Flag("output", Path | None, None, "a folder for report.json; unset: profiles/NAME-DATE-TIME"),
+    Flag("output", Path | None, None, "a folder for the report; unset: profiles/NAME-DATE-TIME"),
+    Flag("target", str | None, None, 'how long would that take? "5000 episodes", "1M steps", "2e5 updates"'),
     Flag("json", bool, False, "print the record as JSON and nothing else besides what the script prints"),
 ]
 SHORT = {"-o": "--output"}
 
 
 def profile(arguments: list[str]) -> int:
-    ours, target, module, theirs = split(arguments)
+    ours, script, module, theirs = split(arguments)
     options = parse("profile [FLAGS] SCRIPT [ITS ARGUMENTS]", ABOUT, {"profile": FLAGS}, ours)
-    if target is None:
+    if script is None:
         raise UsageError("expected a script to run, found none; try: hotloop profile train.py")
     budget = options.get("budget")
     if budget is not None and budget <= 0:
         raise UsageError(f"expected a budget above 0 seconds, found {budget:g}; try --budget 60")
-    from hotloop.lab.launch import check_script
+    from hotloop.lab.launch import check_script, keep
     from hotloop.lab.launch import profile as run_and_measure
+    from hotloop.report.pages import write_pages
+    from hotloop.report.profile_terminal import print_profile
 
+    check_target(options.get("target"))
     if not module:
-        check_script(target)
-    folder = made(options.get("output"), target)
-    record = run_and_measure(target, theirs, folder, module=module, budget=budget)
+        check_script(script)
+    folder = made(options.get("output"), script)
+    record = run_and_measure(script, theirs, folder, module=module, budget=budget, target=options.get("target"))
     if options.get("json"):
         print(json.dumps(record))
     else:
-        show(record, folder)
+        print()
+        print_profile(record)
+    keep(record, folder)
+    pages = write_pages(record, folder)
+    if not options.get("json"):
+        print(f"\nkept in {folder}: report.json, {', '.join(path.name for path in pages)}")
     status: int = record["exit_status"]
     return status
+
+
+def check_target(target: str | None) -> None:
+    if target is None:
+        return
+    from hotloop.lab.scaling import target_of  # NumPy
+
+    try:
+        target_of(target)
+    except ValueError as error:
+        raise UsageError(str(error)) from None
 
 
 def split(arguments: list[str]) -> tuple[list[str], str | None, bool, list[str]]:
@@ -60,7 +80,7 @@ def split(arguments: list[str]) -> tuple[list[str], str | None, bool, list[str]]
             return ours, word, False, rest
         word = SHORT.get(word, word)
         ours.append(word)
-        takes_value = word in ("--budget", "--output")
+        takes_value = word in ("--budget", "--output", "--target")
         if takes_value and rest:
             ours.append(seconds_of(rest.pop(0)) if word == "--budget" else rest.pop(0))
     return ours, None, False, []
@@ -78,14 +98,3 @@ def made(folder: Path | None, target: str) -> Path:
         folder = Path("profiles") / f"{name}-{datetime.now():%Y%m%d-%H%M%S}"
     folder.mkdir(parents=True, exist_ok=True)
     return folder
-
-
-def show(record: dict, folder: Path) -> None:
-    from rich.console import Console
-
-    from hotloop.report.profile import profile_table
-
-    console = Console()
-    console.print()
-    console.print(profile_table(record), soft_wrap=True)
-    console.print(f"\nkept in {folder / 'report.json'}", highlight=False, soft_wrap=True)

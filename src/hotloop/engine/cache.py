@@ -20,19 +20,9 @@ from numba.core.compiler import CompileResult
 from numba.core.serialize import dumps
 
 from hotloop.engine.binding import digest
+from hotloop.records.cache import cache_folder
 
 KEPT_FILES = 400
-
-
-def cache_folder() -> Path:
-    """`$HOTLOOP_CACHE`, or the place where this system keeps caches."""
-    if chosen := os.environ.get("HOTLOOP_CACHE"):
-        return Path(chosen)
-    if sys.platform == "win32":
-        return Path(os.environ.get("LOCALAPPDATA", Path.home())) / "hotloop" / "cache"
-    if sys.platform == "darwin":
-        return Path.home() / "Library" / "Caches" / "hotloop"
-    return Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "hotloop"
 
 
 class DiskCache(_Cache):

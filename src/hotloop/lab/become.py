@@ -5,6 +5,7 @@ The plan is a JSON file: script or module, arguments, budget in seconds, where t
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import runpy
@@ -18,6 +19,7 @@ from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from typing import Any
 
+from hotloop.lab.claims import Claims
 from hotloop.lab.events import KINDS, STEP, STORE, Recorder
 from hotloop.lab.hooks import WhenImported
 from hotloop.lab.interfaces import KNOWN
@@ -38,15 +40,22 @@ class Witness:
         self.path, self.owner = Path(plan["output"]), os.getpid()
         self.began, self.ended_by, self.mistakes = time.perf_counter(), "", list[str]()
         self.sampler = Sampler(run.__code__)
+        self.claims = Claims(self._how_far, self.began)
         self.probe_ns = price_of_a_probe()
         self._next_write, self._writing = self.began + WRITE_SECONDS, False
         self._exit = os._exit
 
     def start(self) -> None:
-        os.register_at_fork(after_in_child=self._be_nobody)
+        os.register_at_fork(after_in_child=self.probes.leave_alone)
         os._exit = self.exit_at_once  # type: ignore[assignment]
         self._try_to_write()  # our process waits for this before it counts the budget
+        gc.callbacks.append(self.probes.blocks.garbage)
+        self.claims.attach(sys.stdout, sys.stderr)
         listen(self.hear)
+
+    def _how_far(self) -> tuple[int, int, int]:
+        probes = self.probes
+        return probes.steps_so_far, probes.clocks.updates, probes.episodes
 
     def mistaken(self, where: str, error: Exception) -> None:
         self.mistakes.append(f"{where}: {type(error).__name__}: {error}")
@@ -58,7 +67,7 @@ class Witness:
 
     def hear(self, frame: types.FrameType | None) -> None:
         """A beat, in the main thread, between two of its bytecodes."""
-        if os.getpid() != self.owner:
+        if self._writing or os.getpid() != self.owner:
             return
         try:
             self._look_at(frame)
@@ -66,7 +75,7 @@ class Witness:
             self.mistaken("sampling", error)
             self.hear = lambda frame: None  # type: ignore[method-assign]
         now = time.perf_counter()
-        if now >= self._next_write:
+        if now >= self._next_write and not self.probes.passes.is_open:  # or our writing would be counted as the script's
             self._try_to_write()
             took = time.perf_counter() - now
             self.probes.recorder.leave_out(int(1e9 * took))
@@ -83,8 +92,19 @@ class Witness:
             self.sampler.see(frame, state)
 
     def write(self, ended_by: str = "", status: int | None = None) -> None:
+        self._writing = True  # a beat in between would change what is being written
+        try:
+            if ended_by:
+                self.probes.end()
+            part = self.path.with_suffix(".part")
+            part.write_text(json.dumps(self._measured(ended_by, status)))
+            os.replace(part, self.path)
+        finally:
+            self._writing = False
+
+    def _measured(self, ended_by: str, status: int | None) -> dict[str, Any]:
         probes, recorder = self.probes, self.probes.recorder
-        value = {
+        return {
             "version": 1,
             "seconds": time.perf_counter() - self.began,
             "ended_by": ended_by,
@@ -103,34 +123,24 @@ class Witness:
             "where": [[KINDS[kind], code.co_filename, code.co_firstlineno, code.co_qualname] for kind, code in probes.places()],
             "blocks": probes.blocks.table(),
             "holds": probes.holds,
+            "moments": [moment | {"counted": moment["counted"]._asdict()} for moment in probes.passes.moments],
+            "claims": self.claims.as_data(),
             "samples": self.sampler.seen(),
             "sampling_ns": self.sampler.nanoseconds,
             "events": [self._seconds(log) for log in recorder.logs],
             "mistakes": self.mistakes + probes.mistakes,
         }
-        part = self.path.with_suffix(".part")
-        part.write_text(json.dumps(value))
-        os.replace(part, self.path)
 
     def _try_to_write(self, ended_by: str = "", status: int | None = None) -> None:
         """Whatever goes wrong: the budget is still kept, and a script that leaves still leaves."""
-        if self._writing:
-            return  # a beat while we write
-        self._writing = True
         try:
             self.write(ended_by, status)
         except Exception as error:  # a full disk; or a probe that came or went while its name was read
             self.mistaken("writing", error)
-        finally:
-            self._writing = False
 
     def _seconds(self, log: list[list[int]]) -> list[list[Any]]:
         """Events of a moment: kind, seconds since the script began, seconds it took, depth."""
         return [[KINDS[kind], began / 1e9 - self.began, (ended - began) / 1e9, depth] for kind, began, ended, depth in log]
-
-    def _be_nobody(self) -> None:
-        """In a forked child: nobody is measured there."""
-        self.probes.recorder.stop()
 
 
 def price_of_a_probe(calls: int = 2000) -> float:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import sys
+import time
+from collections.abc import Callable
 from typing import Any
 
 from hotloop.lab.account import owner
 from hotloop.lab.events import KINDS, K, Recorder
+from hotloop.lab.passes import Clocks
 from hotloop.records.machine import memory_mb
 from hotloop.records.phases import ALL_PHASES, PHASES
 
 FIRST_SECONDS = 0.25
 MOST_ROWS = 400
-COUNTS = ("seconds", "env_steps", "vector_steps", "updates", "episodes", "rss_mb", "heap_blocks", "looking_seconds")
+COUNTS = ("seconds", *Clocks._fields, "rss_mb", "heap_blocks", "gc_seconds", "looking_seconds")
 COLUMNS = (*COUNTS, *(f"{phase}_seconds" for phase in ALL_PHASES), *(f"{phase}_calls" for phase in PHASES))
 OWNERS = [owner(f"{KINDS[k // K]}>{KINDS[k % K]}") for k in range(K * K)]  # whose the time between two events is
 
@@ -23,10 +26,11 @@ class Blocks:
     def __init__(self, began: int, seconds: float = FIRST_SECONDS, most: int = MOST_ROWS) -> None:
         self.rows: list[list[float]] = []
         self.due = began  # when the next row is: nanoseconds on the recorder's clock
-        self._began, self._every, self._most = began, int(1e9 * seconds), most
+        self.garbage = Garbage()
+        self.began, self._every, self._most = began, int(1e9 * seconds), most
 
-    def take(self, now: int, recorder: Recorder, env_steps: int, vector_steps: int, updates: int, episodes: int) -> None:
-        counted = [(now - self._began) / 1e9, env_steps, vector_steps, updates, episodes, memory_mb(), sys.getallocatedblocks(), recorder.looked / 1e9]
+    def take(self, now: int, recorder: Recorder, clocks: Clocks) -> None:
+        counted = [(now - self.began) / 1e9, *clocks, memory_mb(), sys.getallocatedblocks(), self.garbage.seconds, recorder.looked / 1e9]
         self.rows.append(counted + spent(recorder))
         if len(self.rows) > self._most:
             self.rows, self._every = self.rows[::2], 2 * self._every
@@ -34,6 +38,19 @@ class Blocks:
 
     def table(self) -> dict[str, Any]:
         return {"columns": list(COLUMNS), "rows": self.rows}
+
+
+class Garbage:
+    """How long the garbage collector has worked; Python calls it at both ends of every collection."""
+
+    def __init__(self, clock: Callable[[], float] = time.perf_counter) -> None:
+        self.seconds, self._clock, self._began = 0.0, clock, 0.0
+
+    def __call__(self, moment: str, info: dict[str, int]) -> None:
+        if moment == "start":
+            self._began = self._clock()
+        else:
+            self.seconds += self._clock() - self._began
 
 
 def spent(recorder: Recorder) -> list[float]:

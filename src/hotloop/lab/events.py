@@ -130,9 +130,12 @@ class Recorder:
                 finally:
                     self._stepping = False
                 if self.on_step is not None:
-                    began = self._last if kind == NOWHERE else clock()
+                    if kind != NOWHERE:
+                        self._account_up_to_now()
                     self.on_step(result, args[0] if args else None)
-                    self.leave_out(clock() - began)  # counting is our business, not the loop's
+                    now = clock()
+                    self.looked += now - self._last  # counting is our business, not the loop's
+                    self._last = now
                 return result
 
             return probed
@@ -268,6 +271,9 @@ class Recorder:
             self.inside[self._kind] += now - self._last
         self._last = now
         return now
+
+    def now(self) -> int:
+        return self._clock()
 
     def leave_out(self, nanoseconds: int) -> None:
         """So much of the time since the last event was our own doing."""

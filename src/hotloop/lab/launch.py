@@ -7,14 +7,13 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from hotloop.lab.account import account
-from hotloop.lab.memory import memory
+from hotloop.lab import roofs
 from hotloop.lab.metronome import strike
-from hotloop.lab.moments import moments
+from hotloop.lab.record import record_of
 from hotloop.records.files import RunError, plain, write_atomically, write_json
 from hotloop.records.machine import machine
 
@@ -22,23 +21,28 @@ HEARING_SECONDS = 2.0  # after the budget: a script that waits in a library has 
 LATE_SECONDS = 10.0  # after the budget: a script that does not stop is ended
 
 
-def profile(target: str, arguments: Sequence[str], folder: Path, *, module: bool = False, budget: float | None = None) -> dict[str, Any]:
-    """Run it, then give the record of it; the record is also in `folder`, as report.json. The script's own exit status is in it."""
+def profile(
+    script: str, arguments: Sequence[str], folder: Path, *, module: bool = False, budget: float | None = None, target: str | None = None
+) -> dict[str, Any]:
+    """Run it, then give the record of it; what was measured is in `folder`. The script's own exit status is in the record."""
     if not module:
-        check_script(target)
+        check_script(script)
     plan, output = folder / "plan.json", folder / "measured.json"
     kind = "module" if module else "script"
-    write_json(plan, {"kind": kind, "target": target, "arguments": list(arguments), "budget": budget, "output": str(output.resolve())})
+    write_json(plan, {"kind": kind, "target": script, "arguments": list(arguments), "budget": budget, "output": str(output.resolve())})
     output.unlink(missing_ok=True)
     status, ended = run([sys.executable, "-m", "hotloop.lab.become", str(plan.resolve())], output, budget)
-    command = [*(["-m"] if module else []), target, *arguments]
+    command = [*(["-m"] if module else []), script, *arguments]
     if not output.exists():
-        raise RunError(f"expected measurements of {target}, found that it ended (exit status {status}) before any were written; try running it by itself")
+        raise RunError(f"expected measurements of {script}, found that it ended (exit status {status}) before any were written; try running it by itself")
     measured = read_measured(output) | ({"ended_by": "budget"} if ended else {})
-    record = account(measured, command=command, machine=machine(), exit_status=status) | moments(measured)
-    record["memory"] = memory(record, measured["holds"])
-    write_atomically(folder / "report.json", json.dumps(plain(record), allow_nan=False).encode())  # in one line: stacks are many
-    return record
+    facts = machine()
+    return plain(record_of(measured, command=command, machine=facts, exit_status=status, roofs=roofs.load(facts), target=target))
+
+
+def keep(record: Mapping[str, Any], folder: Path) -> None:
+    """In one line: stacks are many."""
+    write_atomically(folder / "report.json", json.dumps(record, allow_nan=False).encode())
 
 
 def run(command: list[str], output: Path, budget: float | None) -> tuple[int, bool]:

@@ -12,15 +12,18 @@ from typing import Any
 
 from hotloop.lab.anatomy import Stack, regions, stack_of
 from hotloop.lab.blocks import Blocks
+from hotloop.lab.counting import Counting
 from hotloop.lab.discovery import Discovery, Ends, Found
 from hotloop.lab.events import ACT, EVALUATE, FORWARD, KINDS, LEARN, NOWHERE, SAMPLE, STEP, STORE, K, Recorder
 from hotloop.lab.holdings import holdings
+from hotloop.lab.passes import Clocks, CountPass
 from hotloop.lab.sampler import START_UP
 from hotloop.lab.trampoline import Detour, can_be_detoured
 
 ENOUGH = 40  # events of a kind whose stacks are read
 STEPS_FIRST, MOST_STEPS = 200, 1000  # steps looked at before a script is taken for one that does not learn yet; for one that does not act with a network
 MOST_MEMORIES = 8
+NEVER_LEARNS_NS = 10_000_000_000  # a loop that has not learned by then is looked at as one that does not
 LOG_AFTER_SECONDS = (0.2, 5.0, 30.0)  # after that, the events of a moment are kept one by one
 
 
@@ -67,6 +70,7 @@ class Probes:
         self._next_holding = 500  # vector steps
         self._settled = 0  # when it was known what the loop is made of, learning included
         self._windows = [round(1e9 * after) for after in LOG_AFTER_SECONDS]
+        self.passes = CountPass(self._counting, self._calls, self._hold, self._release)
         self._memories: list[Any] = []  # what may be the replay: references that keep nothing alive, where there can be such
         self.holds: dict[str, Any] | None = None
         recorder.look, recorder.on_step, recorder.on_memory = self.look, self.on_step, self.on_memory
@@ -122,8 +126,7 @@ class Probes:
     def _discovered(self, found: Found) -> None:
         self.discovery = None
         if self._held:
-            self.recorder.release()
-            self._held = False
+            self._release()
         if found.vector_steps and not self.vector_steps:
             self.startup = self.recorder.sums(now=True)
         self.env_steps += found.env_steps
@@ -164,19 +167,53 @@ class Probes:
         except Exception as error:
             self.give_up(f"on_step: {type(error).__name__}: {error}")
 
+    @property
+    def clocks(self) -> Clocks:
+        return Clocks(self.env_steps, self.vector_steps, max(self.updates.values(), default=0), self.episodes)
+
     def _between_steps(self, now: int) -> None:
-        """Something may be due: a row of the blocks, the events of a moment."""
+        """Something may be due: a moment of counting, a row of the blocks, the events of a moment."""
+        if self.discovery is None and self.passes.is_due():
+            self._due = 0  # at every step, until it is over
+            self.passes.between_steps(self.clocks)
         if self._held:
             return
         if now >= self.blocks.due:
-            self.blocks.take(now, self.recorder, self.env_steps, self.vector_steps, max(self.updates.values(), default=0), self.episodes)
+            self.blocks.take(now, self.recorder, self.clocks)
             if self.vector_steps >= self._next_holding:
                 self._next_holding = 2 * self.vector_steps
                 self._look_into_memory()
         if self._settled and self._windows and now - self._settled >= self._windows[0]:
             self._windows.pop(0)
             self.recorder.begin_log()
-        self._due = self.blocks.due
+        if not self.passes.is_due():
+            self._due = self.blocks.due
+        if self.first_update_at is None and now - self.blocks.began > NEVER_LEARNS_NS:
+            self.passes.settled()
+
+    def leave_alone(self) -> None:
+        """In a forked child: nobody is measured there."""
+        self.recorder.stop()
+        self.passes.stop()
+
+    def _counting(self) -> Counting:
+        recorder = self.recorder
+        return Counting(phase=lambda: recorder._kind, failed=self.give_up, before=recorder._before)
+
+    def _calls(self) -> dict[str, int]:
+        return dict(zip(KINDS, self.recorder.calls, strict=True))
+
+    def _release(self) -> None:
+        self.recorder.release()
+        self._held = False
+
+    def end(self) -> None:
+        """The script is over, or stopped: what is open is closed."""
+        if self.recorder.thread == NOWHERE:
+            return
+        self.passes.end(self.clocks)
+        if self.vector_steps and not self._held:
+            self.blocks.take(self.recorder.now(), self.recorder, self.clocks)
 
     @harmless
     def on_memory(self, given: Any) -> None:
@@ -207,6 +244,8 @@ class Probes:
             recorder.look, self._steps_seen = self.look, 0  # learning begins: see which functions it is made of
             if self.discovery is None and not (recorder.calls[STORE] and recorder.calls[SAMPLE]):
                 self.discover()
+        elif not self.passes.is_over and self.discovery is None:
+            self.passes.before_update(self.clocks)
         self._outer_update = recorder.enter(LEARN) if recorder._kind not in (LEARN, EVALUATE) else LEARN
 
     @harmless
@@ -247,6 +286,7 @@ class Probes:
         recorder.look = None
         if self.first_update_at is not None:
             self._settled = self._settled or recorder._last
+            self.passes.settled()
         self._waiting.clear()
         events = [(kind, stack) for kind, stacks in enumerate(self._stacks) for stack in stacks]
         found = regions(events)

@@ -1,4 +1,4 @@
-"""A profile for people: where the time of a training loop went, what was counted, and which functions are its phases."""
+"""The sentences of a profile that every page has: how it ended, that it adds up, what was counted, which functions are the phases."""
 
 from __future__ import annotations
 
@@ -6,44 +6,15 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from rich.console import Group
-from rich.table import Table
-from rich.text import Text
-
 from hotloop.report.numbers import short
-from hotloop.report.palette import PHASE_COLOURS, QUIET
 
-COLUMNS = {"phase": 12, "seconds": 7, "of wall": 7, "calls": 7, "µs a call": 9, "µs a step": 9, "where": 12}
 TIERS = {1: "known interfaces", 2: "known interfaces and what torch told", 3: "functions that behave like an env's"}
-
-
-def profile_table(record: Mapping[str, Any]) -> Group:
-    """One profile, for a terminal."""
-    clocks = record["clocks"]
-    table = Table(box=None, padding=(0, 2, 0, 0))
-    for name, width in COLUMNS.items():
-        table.add_column(name, justify="left" if name in ("phase", "where") else "right", no_wrap=True, min_width=width)
-    for phase in sorted(record["phases"], key=lambda phase: -phase["seconds"]):
-        style = PHASE_COLOURS.get(phase["name"], "")
-        table.add_row(Text(phase["name"], style), *cells(phase, measured_steps(record)), Text(where(record, phase["name"]), QUIET))
-    for name, seconds in others(record).items():
-        table.add_row(name, f"{seconds:.2f}", f"{seconds / record['wall_seconds']:.1%}", "", "", "", "")
-    notes = [Text(f"a mistake of the lab's, after which it measured no more: {mistake}", "bold") for mistake in record["mistakes"]]
-    return Group(Text(headline(record), "bold"), table, Text(closing(record)), Text(clock_line(clocks)), Text(probes_line(record), QUIET), *notes)
 
 
 def measured_steps(record: Mapping[str, Any]) -> float:
     """Env steps the seconds are of: those made before the lab had found its way are counted, but not measured."""
     clocks, measured = record["clocks"], sum(phase["calls"] for phase in record["phases"] if phase["name"] == "step")
     return measured * clocks["env_steps"] / clocks["vector_steps"] if clocks["vector_steps"] else 0.0
-
-
-def cells(phase: Mapping[str, Any], steps: float) -> tuple[str, ...]:
-    calls, seconds = phase["calls"], phase["seconds"]
-    each = f"{1e6 * seconds / calls:.1f}" if calls else ""
-    doubt = "" if phase["reliable"] else " ?"
-    counted = f"{calls:,}".replace(",", " ") if calls else ""
-    return f"{seconds:.2f}{doubt}", f"{phase['share']:.1%}", counted, each, f"{1e6 * seconds / steps:.1f}" if steps else ""
 
 
 def where(record: Mapping[str, Any], phase: str) -> str:
@@ -89,4 +60,5 @@ def clock_line(clocks: Mapping[str, Any]) -> str:
 
 def probes_line(record: Mapping[str, Any]) -> str:
     known = TIERS.get(record["tier"], "")
-    return f"measuring cost about {record['overhead_share']:.1%} · phases known from {known} · ? marks a phase its own probes distort"
+    probes = record["overhead_share"] - record["looking_seconds"] / record["wall_seconds"]
+    return f"probes cost about {max(probes, 0.0):.1%} beside the looking · phases known from {known} · ? marks a phase its own probes distort"
