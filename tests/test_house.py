@@ -21,7 +21,7 @@ ARROWS = {
     "web": {"report", "lab", "records"},
     "integrations": {"engine", "envs", "records"},
     "cluster": {"algos", "envs", "engine", "records"},
-    "__init__": {"engine", "envs"},  # the front door: names for people outside, imported when they are asked for; games for Gymnasium
+    "__init__": {"engine", "envs", "lab"},  # the front door: names for people outside, imported when they are asked for; games for Gymnasium
     "__main__": {"cli"},
 }
 ARROWS["casebook"] = {"records", "engine", "envs", "algos", "lab", "report", "web", "integrations", "cluster"}

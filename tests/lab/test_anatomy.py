@@ -74,3 +74,35 @@ def test_a_stack_is_outermost_first():
         return stack_of(sys._getframe())
 
     assert [place.code.co_name for place in inner()][-2:] == ["test_a_stack_is_outermost_first", "inner"]
+
+
+def wrapped(function):
+    def wrapper():
+        return function()
+
+    return wrapper
+
+
+def test_a_wrapper_that_serves_several_functions_is_no_phase_though_only_acting_was_seen_in_it():
+    first, second = wrapped(lambda: 1), wrapped(lambda: 2)
+    assert first() + second() == 3
+    seen = events((ACT, first.__code__, CHOOSE), (STEP,))
+    assert regions(seen) == {CHOOSE: ACT}
+
+
+def test_a_closure_of_which_there_is_one_is_a_phase_like_any_function():
+    """The saboteur of the test above."""
+
+    def made(function):
+        def choose():
+            return function()
+
+        return choose
+
+    only = made(lambda: 1)
+    assert regions(events((ACT, only.__code__, CHOOSE), (STEP,))) == {only.__code__: ACT} and only() == 1
+
+
+def test_a_helper_through_which_everything_goes_is_no_phase():
+    timed = code("timed")
+    assert regions(events((STORE, timed, ADD), (SAMPLE, timed, BATCH), (LEARN, timed, TRAIN), (STEP,))) == {ADD: STORE, BATCH: SAMPLE, TRAIN: LEARN}

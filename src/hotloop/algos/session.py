@@ -57,7 +57,7 @@ class Session:
         self.steps = self.updates = 0
         self.why = ""  # the training stopped
         self.best_score = -math.inf
-        self._envs, self._config, self._run, self._display, self._snapshot = envs, config, run, display, snapshot
+        self.envs, self.config, self._run, self._display, self._snapshot = envs, config, run, display, snapshot
         self._interrupted = False
         self._seconds_before = 0.0
         self._best: Taken | None = None  # of the best block so far, until it is written
@@ -95,7 +95,7 @@ class Session:
 
     def within_budget(self, updates: int) -> int:
         """As many of these updates as may still be made."""
-        limit = self._config.max_updates
+        limit = self.config.max_updates
         return updates if limit is None else max(0, min(updates, limit - self.updates))
 
     def goes_on(self) -> bool:
@@ -107,7 +107,7 @@ class Session:
         return self._interrupted
 
     def _reason_to_stop(self) -> str:
-        config = self._config
+        config = self.config
         if self._interrupted:
             return "interrupted"
         if config.max_steps is not None and self.steps >= config.max_steps:
@@ -116,14 +116,14 @@ class Session:
             return f"{config.max_updates} updates"
         if config.max_time is not None and self.seconds >= config.max_time:
             return f"{config.max_time:g} seconds"
-        if config.max_episodes is not None and self._envs.tally()["episodes"] >= config.max_episodes:
+        if config.max_episodes is not None and self.envs.tally()["episodes"] >= config.max_episodes:
             return f"{config.max_episodes} episodes"
         return ""
 
     # ------------------------------------------------------------------ blocks
 
     def block_is_due(self) -> bool:
-        return time.perf_counter() - self._block_began >= self._config.log_seconds
+        return time.perf_counter() - self._block_began >= self.config.log_seconds
 
     def close_block(self, numbers: Mapping[str, float | None]) -> None:
         """Record what happened since the last block; `numbers` are the algorithm's own (loss, q_mean, epsilon)."""
@@ -141,7 +141,7 @@ class Session:
             self._keep(record["score_mean"])
 
     def _record(self, numbers: Mapping[str, float | None]) -> dict[str, Any]:
-        tally, before = self._envs.tally(), self._block_tally
+        tally, before = self.envs.tally(), self._block_tally
         span = time.perf_counter() - self._block_began
         ended = tally["episodes"] - before["episodes"]
         steps = self.steps - self._block_steps
@@ -169,7 +169,7 @@ class Session:
 
     def _begin_block(self) -> None:
         self._block_began = time.perf_counter()
-        self._block_steps, self._block_updates, self._block_tally = self.steps, self.updates, self._envs.tally()
+        self._block_steps, self._block_updates, self._block_tally = self.steps, self.updates, self.envs.tally()
 
     def _fault(self, name: str, value: float) -> str:
         strange = self._strange()
@@ -182,10 +182,10 @@ class Session:
     def _strange(self) -> list[str]:
         """What of the game, now or as remembered, is not a number: by the time a loss shows it the games have moved on."""
         _, arrays = self._snapshot(True, True)
-        rewards = self._envs.host(self._envs.outcome.rewards)
+        rewards = self.envs.host(self.envs.outcome.rewards)
         found = ["a reward of the game is not a number" for array in (rewards, arrays.get("replay.rewards", rewards)) if not np.isfinite(array).all()]
-        for name, array in self._envs.obs.items():
-            seen = self._envs.host(array)
+        for name, array in self.envs.obs.items():
+            seen = self.envs.host(array)
             if not all(np.isfinite(part).all() for part in (seen, arrays.get(f"replay.obs_{name}", seen))):
                 found.append(f"observation {name!r} has a value that is not a number")
         return found
@@ -198,9 +198,9 @@ class Session:
             return
         path = self._run.checkpoint_path(self.steps)
         try:
-            save_checkpoint(path, *self._taken(True, self._config.save_replay))
+            save_checkpoint(path, *self._taken(True, self.config.save_replay))
         except RunError as error:
-            if not self._config.save_replay or getattr(error.__cause__, "errno", None) not in NO_SPACE:
+            if not self.config.save_replay or getattr(error.__cause__, "errno", None) not in NO_SPACE:
                 raise
             save_checkpoint(path, *self._taken(True, False))
             self._note(f"the disk has no room for the replay, so {path.name} was saved without it; free some space before you resume")
@@ -223,7 +223,7 @@ class Session:
         return about | clocks, arrays
 
     def _keep(self, score: float | None) -> None:
-        now, every = time.perf_counter(), self._config.checkpoint_steps
+        now, every = time.perf_counter(), self.config.checkpoint_steps
         if score is not None and score > self.best_score:
             self.best_score = score
             self._best = self._taken(False, False)  # a few copies; the disk comes later

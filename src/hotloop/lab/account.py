@@ -21,12 +21,12 @@ def account(measured: Mapping[str, Any], *, command: list[str], machine: Mapping
     wall = measured["seconds"]
     total, before = seconds_by_phase(measured), seconds_by_phase(measured.get("startup") or {})
     in_loop = {name: total.get(name, 0.0) - before.get(name, 0.0) for name in ALL_PHASES}
-    looked, startup = measured.get("looked", 0) / 1e9, sum(before.values())
+    looked, startup, ending = measured.get("looked", 0) / 1e9, sum(before.values()), measured.get("ending", 0) / 1e9
     if not measured["vector_steps"]:  # nothing was ever stepped: there is no loop
-        in_loop, startup = dict.fromkeys(ALL_PHASES, 0.0), wall - looked
+        in_loop, startup, ending = dict.fromkeys(ALL_PHASES, 0.0), wall - looked, 0.0
     calls = measured["calls"]
     probing = sum(calls.values()) * measured.get("probe_ns", 0.0) / 1e9
-    attributed = startup + looked + sum(in_loop.values())
+    attributed = startup + looked + ending + sum(in_loop.values())
     return {
         "version": VERSION,
         "command": command,
@@ -37,12 +37,13 @@ def account(measured: Mapping[str, Any], *, command: list[str], machine: Mapping
         "startup_seconds": startup,
         "overhead_share": (probing + looked) / wall,
         "looking_seconds": looked,
+        "ending_seconds": ending,
         "unattributed_share": (wall - attributed) / wall,
         "tier": tier(measured),
         "clocks": clocks(measured),
         "phases": [phase(name, seconds, wall, calls.get(name, 0), measured) for name, seconds in in_loop.items() if seconds or calls.get(name)],
         "where": [{"phase": kind, "file": file, "line": line, "function": name} for kind, file, line, name in measured.get("where", [])],
-        "blocks": measured.get("blocks", []),
+        "blocks": measured.get("blocks"),
         "mistakes": measured.get("mistakes", []),
     }
 

@@ -1,13 +1,14 @@
 """Anatomy: which functions of a script *are* its phases, read from the stacks under its first events.
 
 A function under which only acting ever happened is acting, from its first line to its last; the outermost such function is the phase. A loop over env
-steps is no phase, however little else happens in it, and neither is a module's top level.
+steps is no phase, however little else happens in it, and neither is a module's top level, nor a decorator's wrapper: it runs what was never seen here, too.
 """
 
 from __future__ import annotations
 
 import dis
 import functools
+import gc
 import types
 from collections import Counter
 from collections.abc import Iterable
@@ -40,12 +41,14 @@ def regions(events: Iterable[tuple[int, Stack]]) -> dict[types.CodeType, int]:
             often[place.code] += 1
             if place.in_loop and kind == STEP:
                 loops.add(place.code)
+    phases = {code: phase_of(kinds, code in loops) for code, kinds in beneath.items() if often[code] >= SEVERAL and code.co_name != "<module>"}
+    wrappers = serving_several([code for code, phase in phases.items() if phase is not None])
     found: dict[types.CodeType, int] = {}
     for _, stack in events:
         outer = None
         for place in stack:
-            phase = None if place.code.co_name == "<module>" else phase_of(beneath[place.code], place.code in loops)
-            if phase is not None and phase != outer and often[place.code] >= SEVERAL:
+            phase = None if place.code in wrappers else phases.get(place.code)
+            if phase is not None and phase != outer:
                 found[place.code] = outer = phase
     return found
 
@@ -57,6 +60,15 @@ def phase_of(kinds: set[int], is_loop: bool) -> int | None:
     if LEARN in kinds and kinds <= {LEARN, SAMPLE, SYNC, LOG, SAVE}:
         return LEARN
     return next(iter(kinds)) if len(kinds) == 1 and kinds <= {ACT, SAMPLE, STORE, SYNC, LOG, SAVE} else None
+
+
+def serving_several(codes: Iterable[types.CodeType]) -> set[types.CodeType]:
+    """Those that several functions have in common, each with things of its own, as a decorator's wrappers do."""
+    closures = [code for code in codes if code.co_freevars]
+    if not closures:  # to ask is to walk all there is
+        return set()
+    times = Counter(f.__code__ for f in gc.get_referrers(*closures) if isinstance(f, types.FunctionType))
+    return {code for code in closures if times[code] > 1}
 
 
 def stack_of(frame: types.FrameType | None) -> Stack:

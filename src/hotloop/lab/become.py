@@ -10,6 +10,7 @@ import json
 import os
 import runpy
 import sys
+import threading
 import time
 import types
 from _thread import interrupt_main
@@ -19,6 +20,7 @@ from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from typing import Any
 
+from hotloop.lab import marks
 from hotloop.lab.claims import Claims
 from hotloop.lab.events import KINDS, STEP, STORE, Recorder
 from hotloop.lab.hooks import WhenImported
@@ -87,7 +89,9 @@ class Witness:
             interrupt_main()  # as Ctrl-C would
 
     def _look_at(self, frame: types.FrameType | None) -> None:
-        state = self.probes.state()
+        state, loop = self.probes.state(), self.probes.recorder.thread
+        if loop != threading.get_ident():  # the loop is in another thread than the one that hears
+            frame = sys._current_frames().get(loop)
         if frame is not None and state is not None:
             self.sampler.see(frame, state)
 
@@ -112,10 +116,11 @@ class Witness:
             **recorder.sums(),
             "startup": probes.startup,
             "looked": recorder.looked,
+            "ending": recorder.since_the_last() if ended_by else 0,
             "probe_ns": self.probe_ns,
             "tier": 3 if STEP in probes.by_behaviour.values() else 2 if probes.updates else 1,
-            "env_steps": probes.env_steps,
-            "vector_steps": probes.vector_steps,
+            "env_steps": probes.env_steps or probes.marked_steps,
+            "vector_steps": probes.vector_steps or probes.marked_steps,
             "episodes": probes.episodes,
             "updates": dict(probes.updates),
             "first_update_at": probes.first_update_at,
@@ -172,6 +177,7 @@ def main() -> int:
     witness = Witness(probes, plan)
     WhenImported({name: partial(install, probes) for name, install in KNOWN.items()}, witness.mistaken)
     witness.start()
+    marks.recorder = recorder
     recorder.start()
     status, ended_by = 1, "error"
     try:

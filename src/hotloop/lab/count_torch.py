@@ -216,7 +216,7 @@ class Operations:
         """The kind of row and what to call it, for what no call tells of; nothing where the call has been counted."""
         if operation in COPIES:
             source = args[1] if operation == "aten::copy_" else args[0]
-            return None if source.device == out.device else ("transfer", f"{source.device.type} to {out.device.type}")
+            return None if getattr(source, "device", out.device) == out.device else ("transfer", f"{source.device.type} to {out.device.type}")
         if operation in WAITS:
             return None if args[0].device.type in ("cpu", "meta") else ("sync", operation.rpartition(":")[2])
         name = called_at(caller.f_code, caller.f_lasti)

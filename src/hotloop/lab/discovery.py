@@ -1,8 +1,9 @@
 """Discovery: find the step, the store and the sample of a hand-written loop by how they behave, in a short look at every call; then get out of the way.
 
-A *step* returns a reward and an end: a tuple with a number and a bool. A *store* is handed what the last step returned, the very objects. A *sample*
-returns several things of the same length. The look costs several times the speed while it lasts, a third of a second; imports are left out of it. It begins
-with the script, so no step is missed: the steps made under it are counted, and what was found is probed from the next call on.
+A *step* returns a reward and an end: a tuple with a number and a bool; one of many games was told as many actions. A *store* is handed what the last steps
+returned, the very objects or rows of them, and gives nothing back. A *sample* returns several things of the same length, and no network computed them. The
+look costs several times the speed while it lasts, a third of a second; imports are left out of it. It begins with the script, so no step is missed: the steps
+made under it are counted, and what was found is probed from the next call on.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from hotloop.lab.anatomy import is_ours
+from hotloop.lab.answers import Ends, are_bools, length_of, looks_like_a_batch, looks_like_a_step
 from hotloop.lab.events import SAMPLE, STEP, STORE
 
 LOOK_SECONDS = 0.3  # after the first step
@@ -24,8 +26,7 @@ PATIENCE_SECONDS = 3.0  # without any step
 EVENTS_BETWEEN_CLOCKS = 256
 ENOUGH_CALLS = 5
 LOOKS_AT_ARGUMENTS = 50  # calls of a function whose arguments are looked at
-SMALLEST_BATCH = 4
-FEW = 64  # games: so few bools are added up sooner in Python than by NumPy
+FORWARD_PASS = "_wrapped_call_impl"  # every network's, in torch
 LIBRARIES = ("site-packages", "dist-packages", "<frozen", "<string>", sys.prefix, sys.base_prefix)
 
 
@@ -49,8 +50,11 @@ class Discovery:
         self._within: dict[types.CodeType, set[types.CodeType]] = {}  # what is on the stack above a step
         self._ends = Ends()
         self._looked_at = Counter[types.CodeType]()
-        self._last: list[Any] = []  # what the last step returned, when it was no common object
-        self._importing = 0
+        self._with_a_network: set[types.CodeType] = set()  # functions under which a network ran forward
+        self._last: list[Any] = []  # what the last step returned, when it was no common object;
+        self._before: list[Any] = []  # and the one before it
+        self._answer = set[types.CodeType]()  # functions that give back more than a place
+        self._importing, self._stopped = 0, False
         self._import = builtins.__import__
 
     def open(self) -> None:
@@ -62,16 +66,22 @@ class Discovery:
         self._done(self.found())
 
     def stop(self) -> None:
+        self._stopped = True
         if sys.getprofile() == self._see:
             sys.setprofile(None)
         if builtins.__import__ == self._import_unseen:
             builtins.__import__ = self._import
 
+    def loop_has_begun(self) -> None:
+        """The script says that it has made a step, though perhaps nothing here looks like one."""
+        self._first_step = self._first_step or self._clock()
+
     def known_step(self, result: Any) -> None:
         """A step of a known interface was made."""
         self._steps_are_known = True
-        self._first_step = self._first_step or self._clock()
-        self._last = objects_in(result)
+        self.loop_has_begun()
+        if result is not None:
+            self._before, self._last = self._last, objects_in(result)
 
     def _import_unseen(self, *args: Any, **kwargs: Any) -> Any:
         """Loading modules is thousands of calls that say nothing of a loop."""
@@ -90,6 +100,9 @@ class Discovery:
     # ------------------------------------------------------------------ seeing
 
     def _see(self, frame: types.FrameType, event: str, value: Any) -> None:
+        if self._stopped:  # by another thread
+            sys.setprofile(None)
+            return
         try:
             self._look(frame, event, value)
         except Exception as error:  # a value whose methods fail, perhaps; never the script's business
@@ -99,6 +112,8 @@ class Discovery:
         self._events += 1
         if event == "return":
             self._see_return(frame, value)
+        elif event == "call" and frame.f_code.co_name == FORWARD_PASS:
+            self._see_forward(frame)
         elif event == "call" and self._last:
             self._see_call(frame)
         if self._events % EVENTS_BETWEEN_CLOCKS == 0 and (self._steps_are_known or not self._steps) and self._is_over():
@@ -112,18 +127,20 @@ class Discovery:
         code = frame.f_code
         if value is None or not is_theirs(code):
             return
-        if looks_like_a_step(value):
+        if type(value) not in (int, bool):
+            self._answer.add(code)
+        if looks_like_a_step(value) and was_told_as_much(frame, value):
             if not self._steps_are_known:
                 self._step(code, frame, value)
         elif looks_like_a_batch(value):
             self._samples[code] += 1
 
     def _step(self, code: types.CodeType, frame: types.FrameType, value: tuple) -> None:
-        self._steps[code] += 1
         games, ended = self._ends.count(value)
+        self._steps[code] += 1
         self._games[code] += games
         self._ended[code] += ended
-        self._last = objects_in(value)
+        self._before, self._last = self._last, objects_in(value)
         self._first_step = self._first_step or self._clock()
         above = frame.f_back
         while above is not None:
@@ -132,13 +149,20 @@ class Discovery:
         if self._is_over() and code in self._outermost_steps():
             self.close()  # here, where a step has just ended: the next is the first that a probe sees
 
+    def _see_forward(self, frame: types.FrameType) -> None:
+        above = frame.f_back
+        while above is not None and above.f_code not in self._with_a_network:
+            self._with_a_network.add(above.f_code)
+            above = above.f_back
+
     def _see_call(self, frame: types.FrameType) -> None:
         code = frame.f_code
         if self._looked_at[code] >= LOOKS_AT_ARGUMENTS or not is_theirs(code):
             return
         self._looked_at[code] += 1
         given = arguments_of(frame)
-        if sum(any(argument is part for argument in given) for part in self._last) >= min(2, len(self._last)) and len(given) >= 3:
+        parts = [part for part in (*self._last, *self._before) if any(is_part_of(argument, part) for argument in given)]
+        if len(given) >= 3 and len(parts) >= min(2, len(self._last)):
             self._stores[code] += 1
 
     # ------------------------------------------------------------------ judging
@@ -151,8 +175,9 @@ class Discovery:
         """Steps that no other step calls; stores and samples that came several times."""
         steps = set() if self._steps_are_known else self._outermost_steps()
         kinds = dict.fromkeys(steps, STEP)
-        kinds |= {code: STORE for code, count in self._stores.items() if count >= ENOUGH_CALLS and code not in kinds}
-        kinds |= {code: SAMPLE for code, count in self._samples.items() if count >= ENOUGH_CALLS and code not in kinds}
+        kinds |= {code: STORE for code, count in self._stores.items() if count >= ENOUGH_CALLS and code not in kinds and code not in self._answer}
+        remembered = {code: count for code, count in self._samples.items() if code not in self._with_a_network}
+        kinds |= {code: SAMPLE for code, count in remembered.items() if count >= ENOUGH_CALLS and code not in kinds}
         games, calls, ended = (sum(counts[code] for code in steps) for counts in (self._games, self._steps, self._ended))
         return Found(kinds, games, calls, ended)
 
@@ -164,29 +189,14 @@ class Discovery:
 
 def objects_in(result: Any) -> list[Any]:
     """What can be recognised again: small numbers, bools and None are the same objects everywhere."""
-    return [part for part in result if type(part) not in (int, bool, type(None), str)] if type(result) is tuple else []
+    parts = result if isinstance(result, tuple) else (result,)
+    apart = [value for part in parts for value in (part.values() if type(part) is dict and part else (part,))]
+    return [part for part in apart if type(part) not in (int, bool, type(None), str)]
 
 
-class Ends:
-    """Counts, of what a step returned, how many games it was of and how many episodes it ended. Where to look is found out once for each shape of answer."""
-
-    def __init__(self) -> None:
-        self._places: dict[int, tuple[tuple[int, ...], bool]] = {}  # parts → which of them are ends, and whether they are arrays
-
-    def count(self, result: tuple) -> tuple[int, int]:
-        known = self._places.get(len(result))
-        if known is None:
-            arrays = tuple(i for i, part in enumerate(result) if are_bools(part))
-            known = self._places[len(result)] = (arrays or tuple(i for i, part in enumerate(result) if is_bool(part)), bool(arrays))
-        places, in_arrays = known  # terminated and truncated, or done
-        if not in_arrays:
-            return 1, int(any(result[i] for i in places))
-        ended = result[places[0]]
-        if getattr(ended, "is_cuda", False):  # to look would be to wait for the device
-            return len(ended), 0
-        for i in places[1:]:
-            ended = ended | result[i]
-        return len(ended), sum(ended.tolist()) if len(ended) <= FEW else int(ended.sum())
+def is_part_of(value: Any, whole: Any) -> bool:
+    """The very object, or a row of it that shares its memory: NumPy's, or torch's."""
+    return value is whole or (whole is not None and (getattr(value, "base", None) is whole or getattr(value, "_base", None) is whole))
 
 
 def is_theirs(code: types.CodeType) -> bool:
@@ -194,38 +204,19 @@ def is_theirs(code: types.CodeType) -> bool:
     return not any(part in code.co_filename for part in LIBRARIES) and not is_ours(code) and not code.co_name.startswith("<")
 
 
-def looks_like_a_step(value: Any) -> bool:
-    """A number and an end: (obs, reward, done, …), (reward, done, score), …"""
-    if type(value) is not tuple or not 2 <= len(value) <= 6:
-        return False
-    ends = any(is_bool(part) or are_bools(part) for part in value)
-    return ends and any(is_number(part) or "float" in str(getattr(part, "dtype", "")) for part in value)
+def was_told_as_much(frame: types.FrameType, value: tuple) -> bool:
+    """Whether a step of many games was called with something for each of them, as a batch that somebody only fetched was not."""
+    games = next((len(part) for part in value if are_bools(part)), None)
+    return games is None or any(games == length_of(given) for given in given_to(frame))
 
 
-def looks_like_a_batch(value: Any) -> bool:
-    """Several things of the same length, such as obs, actions, rewards."""
-    if not isinstance(value, tuple | list) or not 3 <= len(value) <= 12:
-        return False
-    lengths = {len(part) if hasattr(part, "__len__") and getattr(part, "shape", (1,)) != () and not isinstance(part, str) else 0 for part in value}
-    return len(lengths) == 1 and lengths.pop() >= SMALLEST_BATCH
-
-
-def is_bool(value: Any) -> bool:
-    return type(value) is bool or type(value).__name__ in ("bool_", "bool")
-
-
-def are_bools(value: Any) -> bool:
-    """One for each game of a vector: NumPy's, torch's or anybody's array."""
-    return str(getattr(value, "dtype", "")).endswith("bool") and getattr(value, "ndim", 0) == 1
-
-
-def is_number(value: Any) -> bool:
-    return not is_bool(value) and (type(value) in (int, float) or type(value).__name__.startswith(("float", "int")))
+def given_to(frame: types.FrameType) -> list[Any]:
+    """What a function was called with."""
+    info = inspect.getargvalues(frame)
+    values = [info.locals[name] for name in info.args if isinstance(name, str)]
+    return [*values, *(info.locals[info.varargs] if info.varargs else ()), *(info.locals[info.keywords].values() if info.keywords else ())]
 
 
 def arguments_of(frame: types.FrameType) -> list[Any]:
-    """What a function was called with, tuples taken apart."""
-    info = inspect.getargvalues(frame)
-    values = [info.locals[name] for name in info.args if isinstance(name, str)]
-    values += [*(info.locals[info.varargs] if info.varargs else ()), *(info.locals[info.keywords].values() if info.keywords else ())]
-    return [part for value in values for part in (value if type(value) is tuple else (value,))]
+    """The same, tuples taken apart."""
+    return [part for value in given_to(frame) for part in (value if isinstance(value, tuple) else (value,))]

@@ -41,7 +41,10 @@ class Recorder:
         self.batches: dict[int, int] = {}  # rows of the first tensor of learning forward passes → how often, while the anatomy is being found
         self.looked = 0  # nanoseconds spent on finding the anatomy, which belong to no event
         self._clock, self.thread = clock, threading.get_ident()
+        self.may_move = True  # until the first env step: the loop is in the thread that makes it
         self._stepping, self._rows = False, 0
+        self._marked = False  # the script says itself what it is doing
+        self.on_mark: Callable[[], None] | None = None  # told of every end of a mark that says: a step
         self._attentive = False  # somebody wants to be told of every event, or its times to be kept
         self.logs: list[list[list[int]]] = []  # windows of single events: [kind, began, ended, depth]
         self._logging, self._open, self._waiting_log = False, list[list[int]](), list[list[int]]()
@@ -67,7 +70,7 @@ class Recorder:
         def make(original: Callable[..., Any]) -> Callable[..., Any]:
             def probed(*args: Any, **kwargs: Any) -> Any:
                 outer = self._kind
-                if outer == kind or outer == EVALUATE or ident() != self.thread:  # noqa: SIM109 - a tuple would be made at every call
+                if outer == kind or outer == EVALUATE or self._marked or ident() != self.thread:  # noqa: SIM109 - a tuple would be made at every call
                     if self._look is not None:
                         seen(False)
                     return original(*args, **kwargs)
@@ -106,13 +109,13 @@ class Recorder:
         def make(original: Callable[..., Any]) -> Callable[..., Any]:
             def probed(*args: Any, **kwargs: Any) -> Any:
                 kind = self._kind
-                if self._stepping or kind == EVALUATE or ident() != self.thread:
+                if self._stepping or kind == EVALUATE or (ident() != self.thread and not self._moves_here()):
                     if self._look is not None:
                         seen(False)
                     return original(*args, **kwargs)
                 self._stepping = True
                 try:
-                    if kind == STEP:  # within a function that is the step
+                    if kind == STEP or self._marked:  # within a function that is the step, or is said to be something
                         result = original(*args, **kwargs)
                     elif kind != NOWHERE or self._waiting or self._attentive:
                         result = self._probed(STEP, seen, original, args, kwargs)
@@ -141,6 +144,28 @@ class Recorder:
             return probed
 
         return make
+
+    def _moves_here(self) -> bool:
+        """Whether the loop turns out to be in this thread, and not where the script began. A pool's threads do what a loop elsewhere tells them to."""
+        if not self.may_move or self._kind != NOWHERE or self.thread == NOWHERE or is_of_a_pool(threading.current_thread()):
+            return False
+        self.thread = threading.get_ident()
+        return True
+
+    def mark(self, kind: int) -> tuple[int, bool] | None:
+        """The script says that it does this, until `unmark`. What is inferred meanwhile is a part of it."""
+        if threading.get_ident() != self.thread:
+            return None
+        begun = self.enter(kind), self._marked
+        self._marked = True
+        return begun
+
+    def unmark(self, kind: int, begun: tuple[int, bool] | None) -> None:
+        if begun is not None:
+            outer, self._marked = begun
+            self.leave(kind, outer)
+            if kind == STEP and self.on_mark is not None:
+                self.on_mark()
 
     def forward(self, original: Callable[..., Any]) -> Callable[..., Any]:
         """What stands around a network's forward pass: inside any other event it is that event's business."""
@@ -193,8 +218,7 @@ class Recorder:
             self._waiting, self._waiting_gap, self._waiting_inside, self._waiting_calls = True, now - self._last, 0, 0
         if self._look is not None:
             self._look(FORWARD, sys._getframe(2))
-            shape: Sequence[int] = getattr(given, "shape", ())
-            self._rows = int(shape[0]) if len(shape) > 1 else 1
+            self._rows = rows_of(given)
             self.looked += self._clock() - now
             now = self._clock()
         if self._logging:
@@ -275,6 +299,10 @@ class Recorder:
     def now(self) -> int:
         return self._clock()
 
+    def since_the_last(self) -> int:
+        """Nanoseconds since the last event was over; none while there is one."""
+        return self._clock() - self._last if self._kind == NOWHERE else 0
+
     def leave_out(self, nanoseconds: int) -> None:
         """So much of the time since the last event was our own doing."""
         self.looked += nanoseconds
@@ -291,6 +319,18 @@ class Recorder:
             self._account_up_to_now()
         gaps = {f"{KINDS[k // K]}>{KINDS[k % K]}": value for k, value in enumerate(self.gaps) if value}
         return {"inside": _named(self.inside), "calls": _named(self.calls), "gaps": gaps}
+
+
+def rows_of(given: Any) -> int:
+    """Of a tensor, a TensorDict or a Batch: how many things a network was asked about at once."""
+    if hasattr(given, "batch_size"):
+        return int(given.batch_size[0]) if len(given.batch_size) else 1
+    shape: Sequence[int] = getattr(given, "shape", ())
+    return int(shape[0]) if len(shape) > 1 or (shape and not hasattr(given, "ndim")) else 1
+
+
+def is_of_a_pool(thread: threading.Thread) -> bool:
+    return getattr(getattr(thread, "_target", None), "__module__", "").startswith(("concurrent.futures", "multiprocessing"))
 
 
 def _named(values: list[int]) -> dict[str, int]:

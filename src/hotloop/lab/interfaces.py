@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterable
 from types import ModuleType
 from typing import Any
 
-from hotloop.lab.events import EVALUATE, LEARN, LOG, RESET, SAMPLE, SAVE, STEP, STORE, SYNC
+from hotloop.lab.events import ACT, EVALUATE, LEARN, LOG, RESET, SAMPLE, SAVE, STEP, STORE, SYNC
+from hotloop.lab.own_loop import OwnLoop, then
 from hotloop.lab.probes import Probes
 
 
@@ -55,8 +56,25 @@ def gym_vector(probes: Probes, module: ModuleType) -> None:
     environments(probes, module.VectorEnv)
 
 
+def our_sessions(probes: Probes, module: ModuleType) -> None:
+    """Our own loops have a stopwatch: what it says is taken, and nothing is probed."""
+    loop, session = OwnLoop(probes), module.Session
+    for name, tell in {"__enter__": loop.begins, "close_block": loop.goes_on, "__exit__": loop.goes_on}.items():
+        setattr(session, name, then(getattr(session, name), tell, probes.give_up))
+
+
 def sb3_envs(probes: Probes, module: ModuleType) -> None:
     environments(probes, module.VecEnv)
+
+
+def pettingzoo_envs(probes: Probes, module: ModuleType) -> None:
+    """All at once; or in turn, where looking at one's own turn is part of the game and no step of it."""
+    environments(probes, module.ParallelEnv)
+    methods(probes, module.AECEnv, {"step": STEP, "last": STEP, "observe": STEP, "reset": RESET})
+
+
+def dm_envs(probes: Probes, module: ModuleType) -> None:
+    environments(probes, module.Environment)
 
 
 def sb3_buffers(probes: Probes, module: ModuleType) -> None:
@@ -73,6 +91,34 @@ def sb3_logger(probes: Probes, module: ModuleType) -> None:
 
 def sb3_utils(probes: Probes, module: ModuleType) -> None:
     probes.add(module.polyak_update, SYNC)
+
+
+def tianshou_envs(probes: Probes, module: ModuleType) -> None:
+    environments(probes, module.BaseVectorEnv)
+
+
+def tianshou_buffers(probes: Probes, module: ModuleType) -> None:
+    methods(probes, module.ReplayBuffer, {"add": STORE, "sample": SAMPLE})
+
+
+def tianshou_algorithms(probes: Probes, module: ModuleType) -> None:
+    methods(probes, module.Algorithm, {"update": LEARN, "_update_lagged_network_weights": SYNC})
+
+
+def tianshou_trainer(probes: Probes, module: ModuleType) -> None:
+    methods(probes, module.Trainer, {"_collect_test_episodes": EVALUATE})
+
+
+def torchrl_envs(probes: Probes, module: ModuleType) -> None:
+    methods(probes, module.EnvBase, {"step_and_maybe_reset": STEP, "step": STEP, "reset": RESET, "maybe_reset": RESET, "rand_action": ACT})
+
+
+def torchrl_buffers(probes: Probes, module: ModuleType) -> None:
+    methods(probes, module.ReplayBuffer, {"add": STORE, "extend": STORE, "sample": SAMPLE})
+
+
+def torchrl_targets(probes: Probes, module: ModuleType) -> None:
+    methods(probes, module.TargetNetUpdater, {"step": SYNC})
 
 
 def torch_tensor(probes: Probes, module: ModuleType) -> None:
@@ -106,15 +152,25 @@ def standard_random(probes: Probes, module: ModuleType) -> None:
 
 
 KNOWN: dict[str, Callable[[Probes, ModuleType], None]] = {
+    "hotloop.algos.session": our_sessions,
     "gymnasium.core": gym_core,
     "gymnasium.vector.vector_env": gym_vector,
     "gym.core": gym_core,
     "gym.vector.vector_env": gym_vector,
+    "pettingzoo.utils.env": pettingzoo_envs,
+    "dm_env._environment": dm_envs,
     "stable_baselines3.common.vec_env.base_vec_env": sb3_envs,
     "stable_baselines3.common.buffers": sb3_buffers,
     "stable_baselines3.common.evaluation": sb3_evaluation,
     "stable_baselines3.common.logger": sb3_logger,
     "stable_baselines3.common.utils": sb3_utils,
+    "tianshou.env.venvs": tianshou_envs,
+    "tianshou.data.buffer.buffer_base": tianshou_buffers,
+    "tianshou.algorithm.algorithm_base": tianshou_algorithms,
+    "tianshou.trainer": tianshou_trainer,
+    "torchrl.envs.common": torchrl_envs,
+    "torchrl.data.replay_buffers.replay_buffers": torchrl_buffers,
+    "torchrl.objectives.utils": torchrl_targets,
     "torch._tensor": torch_tensor,
     "torch.nn.modules.module": torch_module,
     "torch.optim.optimizer": torch_optimizer,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import gc
+import threading
 import types
 import weakref
 from collections import deque
@@ -11,9 +12,10 @@ from collections.abc import Callable
 from typing import Any
 
 from hotloop.lab.anatomy import Stack, regions, stack_of
+from hotloop.lab.answers import Ends
 from hotloop.lab.blocks import Blocks
 from hotloop.lab.counting import Counting
-from hotloop.lab.discovery import Discovery, Ends, Found
+from hotloop.lab.discovery import Discovery, Found
 from hotloop.lab.events import ACT, EVALUATE, FORWARD, KINDS, LEARN, NOWHERE, SAMPLE, STEP, STORE, K, Recorder
 from hotloop.lab.holdings import holdings
 from hotloop.lab.passes import Clocks, CountPass
@@ -22,7 +24,7 @@ from hotloop.lab.trampoline import Detour, can_be_detoured
 
 ENOUGH = 40  # events of a kind whose stacks are read
 STEPS_FIRST, MOST_STEPS = 200, 1000  # steps looked at before a script is taken for one that does not learn yet; for one that does not act with a network
-MOST_MEMORIES = 8
+MOST_MEMORIES, MOST_MISTAKES = 8, 10
 NEVER_LEARNS_NS = 10_000_000_000  # a loop that has not learned by then is looked at as one that does not
 LOG_AFTER_SECONDS = (0.2, 5.0, 30.0)  # after that, the events of a moment are kept one by one
 
@@ -73,10 +75,13 @@ class Probes:
         self.passes = CountPass(self._counting, self._calls, self._hold, self._release)
         self._memories: list[Any] = []  # what may be the replay: references that keep nothing alive, where there can be such
         self.holds: dict[str, Any] | None = None
+        self.marked_steps = 0
+        recorder.on_mark = self.on_mark
         recorder.look, recorder.on_step, recorder.on_memory = self.look, self.on_step, self.on_memory
 
     def give_up(self, why: str) -> None:
-        self.mistakes.append(why)
+        if len(self.mistakes) < MOST_MISTAKES:
+            self.mistakes.append(why)
         self.recorder.look = self.recorder.on_step = None
         self.recorder.stop()
         if self.discovery is not None:
@@ -127,8 +132,8 @@ class Probes:
         self.discovery = None
         if self._held:
             self._release()
-        if found.vector_steps and not self.vector_steps:
-            self.startup = self.recorder.sums(now=True)
+        if found.vector_steps and self.startup is None:
+            self.startup, self.recorder.may_move = self.recorder.sums(now=True), False
         self.env_steps += found.env_steps
         self.vector_steps += found.vector_steps
         self.episodes += found.episodes
@@ -149,16 +154,18 @@ class Probes:
 
     def on_step(self, result: Any, env: Any) -> None:
         """A step was made: of how many games, and how many episodes did it end?"""
-        if type(result) is not tuple:
-            return
         try:  # as `harmless`, without the price of another call at every step
             if self.discovery is not None:
                 self.discovery.known_step(result)
                 if not self._held:
                     self._hold()
-            games, ended = self._ends.count(result)
+            games, ended = self._ends.count(result, env)
+            if not games:  # a player looked, or a step began an episode
+                return
             if not self.vector_steps:
-                self.startup = self.recorder.sums()
+                self.startup = self.recorder.sums() if self.startup is None else self.startup
+                self.recorder.may_move = False
+                self._look_where_we_may()
             self.vector_steps += 1
             self.env_steps += games
             self.episodes += ended
@@ -223,6 +230,25 @@ class Probes:
             if can_store and len(self._memories) < MOST_MEMORIES and all(thing is not known() for known in self._memories):
                 self._memories.append(reference(thing))
 
+    def _look_where_we_may(self) -> None:
+        """Only in the main thread: CPython 3.11 does not let another one enter a function while it is looked at and the main one has not heard a beat."""
+        if not in_main_thread():
+            self.passes.is_over = True
+            if self.discovery is not None:
+                self.discovery.stop()
+                self.discovery = None
+
+    @harmless
+    def on_mark(self) -> None:
+        """The script says that it has just made a step. How many games that was of is known where the step is, too."""
+        self.marked_steps += 1
+        if self.startup is None:
+            self.startup, self.recorder.may_move = self.recorder.sums(), False
+        if self.discovery is not None:
+            self.discovery.loop_has_begun()
+            if not self._held:
+                self._hold()
+
     @harmless
     def _look_into_memory(self) -> None:
         self.holds = holdings(*(known() for known in self._memories)) or self.holds
@@ -238,15 +264,19 @@ class Probes:
 
     @harmless
     def update_begins(self) -> None:
-        recorder = self.recorder
+        recorder, here = self.recorder, threading.get_ident() == self.recorder.thread
         if self.first_update_at is None:
             self.first_update_at = self.steps_so_far
+            self._forget_regions()
             recorder.look, self._steps_seen = self.look, 0  # learning begins: see which functions it is made of
-            if self.discovery is None and not (recorder.calls[STORE] and recorder.calls[SAMPLE]):
+            if self.discovery is None and in_main_thread() and not (recorder.calls[STORE] and recorder.calls[SAMPLE]):
                 self.discover()
         elif not self.passes.is_over and self.discovery is None:
             self.passes.before_update(self.clocks)
-        self._outer_update = recorder.enter(LEARN) if recorder._kind not in (LEARN, EVALUATE) else LEARN
+        if not here or recorder._marked or recorder._kind in (LEARN, EVALUATE):  # it counts; its time is another thread's, or taken already
+            self._outer_update = LEARN
+            return
+        self._outer_update = recorder.enter(LEARN)
 
     @harmless
     def update_ends(self, optimizer: Any) -> None:
@@ -303,11 +333,22 @@ class Probes:
                 if function in self._detours:
                     self.remove(function)
 
+    def _forget_regions(self) -> None:
+        """What was found before learning began was found of half the loop: a function that only stored so far may learn as well."""
+        for function in [function for function, detour in self._detours.items() if detour.code in self.regions]:
+            self.remove(function)
+        self.regions.clear()
+        self._stacks = [[] for _ in KINDS]
+
     def _region(self, function: types.FunctionType, kind: int) -> None:
         code = function.__code__
         if can_be_detoured(function) and function not in self._detours:
             self._detours[function] = Detour(function, self.recorder.probe(kind))
             self.regions[code] = kind
+
+
+def in_main_thread() -> bool:
+    return threading.current_thread() is threading.main_thread()
 
 
 def reference(thing: Any) -> Callable[[], Any]:

@@ -57,7 +57,7 @@ class Sampler:
         frames: dict[int, int] = {}
         lines: dict[tuple[int, int], int] = {}
         stacks: dict[tuple[str, tuple[tuple[int, int], ...]], int] = {}
-        for key, count in list(self._counts.items()):
+        for key, count in dict(self._counts).items():  # a copy at once: a beat may come while tuples are being made
             places = [(key[i], key[i + 1]) for i in range(len(key) - 2, 0, -2) if not is_ours(self._codes[key[i]])]
             stack = tuple((frames.setdefault(code, len(frames)), self._line(code, at, lines)) for code, at in places)
             where = state_name(key[0]), stack

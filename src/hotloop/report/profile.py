@@ -8,6 +8,7 @@ from typing import Any
 
 from hotloop.report.numbers import short
 
+LEAST_ENDING = 0.005  # of the wall time: less is told with what is unattributed
 TIERS = {1: "known interfaces", 2: "known interfaces and what torch told", 3: "functions that behave like an env's"}
 
 
@@ -39,9 +40,11 @@ def closing(record: Mapping[str, Any]) -> str:
 
 
 def others(record: Mapping[str, Any]) -> dict[str, float]:
-    """Time that is no phase's: before the first step, while the lab looked at every call to find its way, and what is left."""
+    """Time that is no phase's: before the first step, after the last event, while the lab looked at every call to find its way, and what is left."""
     rest = record["unattributed_share"] * record["wall_seconds"]
-    return {"start-up": record["startup_seconds"], "looking": record["looking_seconds"], "unattributed": rest}
+    ending = record.get("ending_seconds", 0.0)
+    known = {"start-up": record["startup_seconds"]} | ({"ending": ending} if ending >= LEAST_ENDING * record["wall_seconds"] else {})
+    return known | {"looking": record["looking_seconds"], "unattributed": rest + (0.0 if "ending" in known else ending)}
 
 
 def clock_line(clocks: Mapping[str, Any]) -> str:
