@@ -42,8 +42,8 @@ class Blocks:
         cls.step = step
 
     def turn(self) -> None:
-        from hotloop.lab.counting import Counting
-        from hotloop.lab.events import NOWHERE
+        from hotloop.lab.counting.window import Counting
+        from hotloop.lab.inside.events import NOWHERE
 
         now = time.thread_time()
         if self.made > BEGIN:

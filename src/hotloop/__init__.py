@@ -14,12 +14,12 @@ if TYPE_CHECKING:
     from hotloop.engine.env import Box, Discrete, Env, MultiDiscrete, compiled, state
     from hotloop.engine.random import randint, random
     from hotloop.engine.vecenv import VecEnv
-    from hotloop.lab.marks import phase
+    from hotloop.lab.inside.marks import phase
 
 __version__ = "0.1.0"
 __all__ = ["Box", "Discrete", "Env", "MultiDiscrete", "VecEnv", "__version__", "compiled", "phase", "randint", "random", "state"]
 
-_home = {"phase": "hotloop.lab.marks", "randint": "hotloop.engine.random", "random": "hotloop.engine.random", "VecEnv": "hotloop.engine.vecenv"}
+_home = {"phase": "hotloop.lab.inside.marks", "randint": "hotloop.engine.random", "random": "hotloop.engine.random", "VecEnv": "hotloop.engine.vecenv"}
 
 
 def __getattr__(name: str) -> Any:

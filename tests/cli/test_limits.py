@@ -11,7 +11,7 @@ import pytest
 from PIL import Image
 from rich.console import Console
 
-from hotloop.lab.roofs import VERSION, key_of, path_of, roofs_from
+from hotloop.lab.roofs.known import VERSION, key_of, path_of, roofs_from
 from hotloop.records.machine import machine
 from hotloop.report.limits import amount, bytes_word, limits_table
 from hotloop.report.limits_plot import draw
@@ -51,7 +51,7 @@ def measured(monkeypatch, tmp_path):
         errors = {"64×128×128": {"torch, float32": 2e-7}}
         return record | {"figures": figures, "roofs": roofs_from(figures), "errors": errors, "missing": {"gpu": "none"}, "doubts": ["a doubt"], "libraries": {}}
 
-    monkeypatch.setattr("hotloop.lab.roofs_measure.measure", measure)
+    monkeypatch.setattr("hotloop.lab.roofs.measure.measure", measure)
     return times
 
 

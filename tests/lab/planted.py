@@ -9,8 +9,8 @@ from collections import deque
 import pytest
 import torch
 
-from hotloop.lab.counting import Counting
-from hotloop.lab.events import NOWHERE
+from hotloop.lab.counting.window import Counting
+from hotloop.lab.inside.events import NOWHERE
 
 ENVS = 256
 

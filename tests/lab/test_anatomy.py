@@ -3,8 +3,8 @@
 import sys
 import types
 
-from hotloop.lab.anatomy import Place, in_a_loop, regions, stack_of
-from hotloop.lab.events import ACT, LEARN, RESET, SAMPLE, STEP, STORE
+from hotloop.lab.inside.anatomy import Place, in_a_loop, regions, stack_of
+from hotloop.lab.inside.events import ACT, LEARN, RESET, SAMPLE, STEP, STORE
 
 
 def code(name: str) -> types.CodeType:

@@ -1,9 +1,9 @@
 """Blocks: cumulative rows between two steps, never too many. The clock is moved by hand."""
 
 from hotloop.lab.account import account
-from hotloop.lab.blocks import COLUMNS, Blocks, Garbage, spent
-from hotloop.lab.events import ACT, LEARN, STEP, K, Recorder
-from hotloop.lab.passes import Clocks
+from hotloop.lab.inside.blocks import COLUMNS, Blocks, Garbage, spent
+from hotloop.lab.inside.events import ACT, LEARN, STEP, K, Recorder
+from hotloop.lab.inside.passes import Clocks
 from hotloop.records.phases import ALL_PHASES, PHASES
 
 SECOND = 1_000_000_000

@@ -5,7 +5,7 @@ import io
 import numpy as np
 import pytest
 
-from hotloop.lab.claims import MOST, Claims, judge_claims, speeds_in
+from hotloop.lab.inside.claims import MOST, Claims, judge_claims, speeds_in
 
 # Overhearing ---------------------------------------------------------------------------------------------------------
 

@@ -22,9 +22,9 @@ import torch
 from planted import ENVS, Memory, count, nothing_is_left, ops, rows, total, vector_step  # noqa: F401 - a fixture
 from torch import nn
 
-from hotloop.lab.counting import Counting
-from hotloop.lab.events import ACT, FORWARD, LEARN, NOWHERE, SAMPLE, STEP, STORE, Recorder
-from hotloop.lab.trampoline import Detour
+from hotloop.lab.counting.window import Counting
+from hotloop.lab.inside.events import ACT, FORWARD, LEARN, NOWHERE, SAMPLE, STEP, STORE, Recorder
+from hotloop.lab.inside.trampoline import Detour
 
 # What is seen --------------------------------------------------------------------------------------------------------
 

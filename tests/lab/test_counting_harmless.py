@@ -7,6 +7,7 @@ import random
 import sys
 import threading
 from collections import deque
+from importlib import _bootstrap
 
 import numpy as np
 import pytest
@@ -15,9 +16,9 @@ from planted import Memory, count, nothing_is_left, ops, rows, total, vector_ste
 from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from hotloop.lab import counting as counting_module
-from hotloop.lab.counting import Counting
-from hotloop.lab.events import NOWHERE
+from hotloop.lab.counting import window as counting_module
+from hotloop.lab.counting.window import Counting
+from hotloop.lab.inside.events import NOWHERE
 
 # Nothing is different --------------------------------------------------------------------------------------------------
 
@@ -225,7 +226,7 @@ def test_operations_of_lines_beyond_the_bound_are_counted_but_not_told_apart(mon
             x.sin(), x.cos(), x.tan()
 
     body()
-    monkeypatch.setattr("hotloop.lab.count_torch.MOST_LINES", 2)
+    monkeypatch.setattr("hotloop.lab.counting.operations.MOST_LINES", 2)
     counting = Counting(lambda: NOWHERE, pytest.fail)
     counting.open()
     body()
@@ -271,3 +272,17 @@ def test_a_forked_child_can_be_left_alone():
         os._exit(0 if sys.getprofile() is None and not torch._C._len_torch_dispatch_stack() else 1)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     assert total(counting.close(), "c_calls") > 0
+
+
+def test_loading_a_module_is_not_counted(tmp_path, monkeypatch):
+    (tmp_path / "loaded_meanwhile.py").write_text("def f():\n    return len([])\n\nfor _ in range(100):\n    f()\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    before = _bootstrap._find_and_load
+    counting = Counting(lambda: NOWHERE, pytest.fail)
+    counting.open()
+    import loaded_meanwhile
+
+    loaded_meanwhile.f()
+    counted = counting.close()
+    assert {name: calls for name, *_, calls in counted.functions if name in ("f", "builtins.len")} == {"f": 1, "builtins.len": 1}
+    assert _bootstrap._find_and_load is before

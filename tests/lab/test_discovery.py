@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from hotloop.lab.discovery import Discovery, Ends, looks_like_a_batch, looks_like_a_step, objects_in
-from hotloop.lab.events import SAMPLE, STEP, STORE
+from hotloop.lab.inside.discovery import Discovery, Ends, looks_like_a_batch, looks_like_a_step, objects_in
+from hotloop.lab.inside.events import SAMPLE, STEP, STORE
 
 YES, NO = np.bool_(True), np.bool_(False)
 

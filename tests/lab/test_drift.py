@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from made_loops import Loop, constant, line, since, step_at, until
 
-from hotloop.lab.drift import drift
-from hotloop.lab.drift_course import course_of
-from hotloop.lab.drift_shapes import LEVEL, LINE, SINCE, STEP, UNTIL, change_points, prices, shape, twins
+from hotloop.lab.drift.course import course_of
+from hotloop.lab.drift.judge import drift
+from hotloop.lab.drift.shapes import LEVEL, LINE, SINCE, STEP, UNTIL, change_points, prices, shape, twins
 from hotloop.report.drift import drift_lines
 
 STEPS = 100_000

@@ -2,8 +2,8 @@
 
 import pytest
 
-from hotloop.lab.events import ACT, EVALUATE, LEARN, SAMPLE, STEP, STORE, Recorder
-from hotloop.lab.trampoline import Detour
+from hotloop.lab.inside.events import ACT, EVALUATE, LEARN, SAMPLE, STEP, STORE, Recorder
+from hotloop.lab.inside.trampoline import Detour
 
 
 class Loop:
@@ -135,7 +135,7 @@ def test_what_was_held_back_is_forgotten_and_its_time_is_the_looks(loop):
 
 
 def test_events_of_a_moment_are_kept_one_by_one_and_nested(loop, monkeypatch):
-    monkeypatch.setattr("hotloop.lab.events.MOST_LOGGED", 6)
+    monkeypatch.setattr("hotloop.lab.inside.events.MOST_LOGGED", 6)
     sample, act = loop.of(SAMPLE), loop.of(ACT)
     learn = loop.of(LEARN, body=lambda: (sample(5), loop.passes(7)))
     act(1)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from hotloop.lab.holdings import OBJECT_BYTES, holdings
+from hotloop.lab.inside.holdings import OBJECT_BYTES, holdings
 from hotloop.lab.memory import memory
 
 OBS = 6  # float32: 24 bytes

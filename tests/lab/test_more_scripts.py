@@ -8,10 +8,10 @@ import sys
 import pytest
 from test_profile import ATTEMPTS, POINTS, bare, profiled, report_of, truth_of
 
-from hotloop.lab import marks
-from hotloop.lab.events import ACT, KINDS, STEP, Recorder
-from hotloop.lab.marks import Mark, Nothing, phase
-from hotloop.lab.trampoline import Detour
+from hotloop.lab.inside import marks
+from hotloop.lab.inside.events import ACT, KINDS, STEP, Recorder
+from hotloop.lab.inside.marks import Mark, Nothing, phase
+from hotloop.lab.inside.trampoline import Detour
 
 WHOLE = {
     "single file ppo": ("single_file_ppo.py", "40"),
@@ -89,7 +89,7 @@ def test_a_mark_that_is_none_of_the_ten_is_refused():
 
 
 def test_a_mark_loads_neither_torch_nor_numba():
-    code = "import hotloop.lab.marks, sys; sys.exit(bool({'torch', 'numba', 'numpy'} & set(sys.modules)))"
+    code = "import hotloop.lab.inside.marks, sys; sys.exit(bool({'torch', 'numba', 'numpy'} & set(sys.modules)))"
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0
 
 

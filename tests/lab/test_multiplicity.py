@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from hotloop.lab.count_names import Count, Counted
-from hotloop.lab.multiplicity import counts, known_sizes, match, per_what, summary, whole, work
+from hotloop.lab.counting.multiplicity import counts, known_sizes, match, per_what, summary, whole, work
+from hotloop.lab.counting.names import Count, Counted
 
 CLOCKS = {"env_steps": 25_600, "vector_steps": 100, "updates": 25, "episodes": 40}
 ONE_ENV = {"env_steps": 100, "vector_steps": 100, "updates": 25, "episodes": 4}

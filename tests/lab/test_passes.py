@@ -2,7 +2,7 @@
 
 import pytest
 
-from hotloop.lab.passes import Clocks, CountPass
+from hotloop.lab.inside.passes import Clocks, CountPass
 
 
 class Loop:

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from hotloop.lab import launch
-from hotloop.lab.become import Witness
-from hotloop.lab.events import Recorder
-from hotloop.lab.probes import Probes
+from hotloop.lab.inside.become import Witness
+from hotloop.lab.inside.events import Recorder
+from hotloop.lab.inside.probes import Probes
 
 SCRIPTS = Path(__file__).parent / "scripts"
 POINTS, ATTEMPTS = 0.03, 3
@@ -141,7 +141,7 @@ def test_a_forked_child_is_nobody_we_measure(tmp_path):
 
 
 def test_a_mistake_of_ours_is_not_the_scripts(tmp_path):
-    sabotage = "from hotloop.lab import probes\ndef fails(*_):\n    raise RuntimeError('ours')\nprobes.stack_of = fails\n"
+    sabotage = "from hotloop.lab.inside import probes\ndef fails(*_):\n    raise RuntimeError('ours')\nprobes.stack_of = fails\n"
     script = tmp_path / "script.py"
     script.write_text(sabotage + (SCRIPTS / "ways_to_end.py").read_text())
     ran = profiled(tmp_path / "out", str(script), "exit")

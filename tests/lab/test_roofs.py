@@ -5,9 +5,9 @@ import sys
 
 import pytest
 
-from hotloop.lab.roofs import VERSION, beyond_roof, cached, keep, key_of, load, path_of, rate_at, roof_of, roofs_from
-from hotloop.lab.roofs_probe import SECONDS
-from hotloop.lab.roofs_sanity import company, doubts, steered
+from hotloop.lab.roofs.known import VERSION, beyond_roof, cached, keep, key_of, load, path_of, rate_at, roof_of, roofs_from
+from hotloop.lab.roofs.probe import SECONDS
+from hotloop.lab.roofs.sanity import company, doubts, steered
 
 ROOFS = {
     "seconds": {
@@ -251,5 +251,5 @@ def test_a_file_that_will_not_do_is_nothing_and_says_why(folder, text, why):
 
 
 def test_loading_imports_nothing_heavy(folder):
-    program = "import sys; from hotloop.lab.roofs import load, roof_of; load(); print({'torch', 'numba', 'numpy', 'llvmlite'} & set(sys.modules))"
+    program = "import sys; from hotloop.lab.roofs.known import load, roof_of; load(); print({'torch', 'numba', 'numpy', 'llvmlite'} & set(sys.modules))"
     assert subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout == "set()\n"

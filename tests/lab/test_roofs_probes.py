@@ -5,15 +5,15 @@ import ctypes
 import numpy as np
 import pytest
 
-from hotloop.lab import roofs_measure
-from hotloop.lab.roofs import VERSION, keep, key_of, load
-from hotloop.lab.roofs_arithmetic import HALF, SHAPES, Convolution, Shape, errors, torch_set
-from hotloop.lab.roofs_calls import IN_A_TURN, call_probes, calls_of
-from hotloop.lab.roofs_gpu import against_data_sheet, gpu_probes, until_done
-from hotloop.lab.roofs_memory import KIB, TURN, Buffer, memory_probes, sizes_for
-from hotloop.lab.roofs_native import CannotBuild, count_cycles, features, memory_loop, multiply_add, vector_bits
-from hotloop.lab.roofs_probe import SECONDS, Clocks, Effort, Probe, Samples, clocks, in_rounds, seconds_of, time_side_by_side, value
-from hotloop.lab.roofs_processes import SIZES, disk_probes, process_probes
+from hotloop.lab.roofs import measure as roofs_measure
+from hotloop.lab.roofs.arithmetic import HALF, SHAPES, Convolution, Shape, errors, torch_set
+from hotloop.lab.roofs.calls import IN_A_TURN, call_probes, calls_of
+from hotloop.lab.roofs.gpu import against_data_sheet, gpu_probes, until_done
+from hotloop.lab.roofs.known import VERSION, keep, key_of, load
+from hotloop.lab.roofs.memory import KIB, TURN, Buffer, memory_probes, sizes_for
+from hotloop.lab.roofs.native import CannotBuild, count_cycles, features, memory_loop, multiply_add, vector_bits
+from hotloop.lab.roofs.probe import SECONDS, Clocks, Effort, Probe, Samples, clocks, in_rounds, seconds_of, time_side_by_side, value
+from hotloop.lab.roofs.processes import SIZES, disk_probes, process_probes
 
 # ---------------------------------------------------------------- samples
 
@@ -166,7 +166,7 @@ def test_the_chain_of_additions_is_not_shortened():
 
 
 def test_a_processor_without_the_instruction_is_told(monkeypatch):
-    monkeypatch.setattr("hotloop.lab.roofs_native.features", dict)
+    monkeypatch.setattr("hotloop.lab.roofs.native.features", dict)
     monkeypatch.setattr("platform.machine", lambda: "x86_64")
     for dtype in ("bfloat16", "float32"):
         with pytest.raises(CannotBuild, match="expected a processor with"):

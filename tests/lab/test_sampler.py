@@ -2,9 +2,9 @@
 
 import sys
 
-from hotloop.lab.events import ACT, KINDS, LEARN, STEP, K
+from hotloop.lab.inside.events import ACT, KINDS, LEARN, STEP, K
+from hotloop.lab.inside.sampler import START_UP, Sampler, line_of, state_name
 from hotloop.lab.moments import moments, owners_after, timeline
-from hotloop.lab.sampler import START_UP, Sampler, line_of, state_name
 
 
 def outer(sampler, state, times):
@@ -36,7 +36,7 @@ def test_a_stack_is_kept_from_the_script_down_with_the_line_each_frame_stood_on(
 
 
 def test_memory_is_bounded(monkeypatch):
-    monkeypatch.setattr("hotloop.lab.sampler.MOST_STACKS", 1)
+    monkeypatch.setattr("hotloop.lab.inside.sampler.MOST_STACKS", 1)
     sampler = Sampler()
     inner(sampler, LEARN)
     inner(sampler, STEP)

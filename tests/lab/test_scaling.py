@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from made_loops import Loop, line, until
 
-from hotloop.lab.scaling import Target, extrapolate, target_of
-from hotloop.lab.scaling_ahead import Ahead, Rate, law
+from hotloop.lab.drift.ahead import Ahead, Rate, law
+from hotloop.lab.drift.scaling import Target, extrapolate, target_of
 
 WHOLE = 300_000  # steps of the run that is not made to the end
 

@@ -4,7 +4,7 @@ import inspect
 
 import pytest
 
-from hotloop.lab.trampoline import Detour, can_be_detoured
+from hotloop.lab.inside.trampoline import Detour, can_be_detoured
 
 
 class Base:

@@ -14,7 +14,7 @@ from hotloop.cli.flags import Flag, parse
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from hotloop.lab.roofs_arithmetic import Shape
+    from hotloop.lab.roofs.arithmetic import Shape
 
 ABOUT = """What this machine can do at best: memory, arithmetic, calls, processes, disk, GPU. Measured once, in half a minute, and kept in the cache folder.
 
@@ -40,7 +40,7 @@ def limits(arguments: list[str]) -> int:
     plot = options.get("plot")
     if plot is not None and plot.suffix.lower() != ".png":
         raise UsageError(f"expected a file that ends in .png, found {plot}; try --plot limits.png")
-    from hotloop.lab.roofs_sanity import steered
+    from hotloop.lab.roofs.sanity import steered
     from hotloop.records.machine import machine
 
     facts = machine()
@@ -55,7 +55,7 @@ def limits(arguments: list[str]) -> int:
 
 def kept(facts: dict[str, Any], asked: Sequence[Shape], *, quick: bool) -> dict[str, Any] | None:
     """What was measured before, where it answers what is asked now."""
-    from hotloop.lab.roofs import cached
+    from hotloop.lab.roofs.known import cached
 
     record, why = cached(facts)
     if why:
@@ -70,9 +70,9 @@ def measured(asked: Sequence[Shape], quick: bool, console: Console) -> dict[str,
     """Measure, with what is looked at shown meanwhile, and keep it; a folder that cannot be written costs only the keeping."""
     from rich.progress import BarColumn, Progress, TextColumn
 
-    from hotloop.lab.roofs import keep
-    from hotloop.lab.roofs_arithmetic import SHAPES
-    from hotloop.lab.roofs_measure import measure
+    from hotloop.lab.roofs.arithmetic import SHAPES
+    from hotloop.lab.roofs.known import keep
+    from hotloop.lab.roofs.measure import measure
     from hotloop.records.files import RunError
 
     columns = BarColumn(24), TextColumn("{task.description}")
@@ -105,7 +105,7 @@ def show(record: dict[str, Any], remarks: Sequence[str], options: dict[str, Any]
 
 
 def shape_of(text: str) -> Shape:
-    from hotloop.lab.roofs_arithmetic import Shape
+    from hotloop.lab.roofs.arithmetic import Shape
 
     found = re.fullmatch(r"([1-9]\d{0,4})[x×]([1-9]\d{0,4})[x×]([1-9]\d{0,4})", text)
     if found is None:

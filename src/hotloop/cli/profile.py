@@ -60,7 +60,7 @@ def profile(arguments: list[str]) -> int:
 def check_target(target: str | None) -> None:
     if target is None:
         return
-    from hotloop.lab.scaling import target_of  # NumPy
+    from hotloop.lab.drift.scaling import target_of  # NumPy
 
     try:
         target_of(target)

@@ -11,9 +11,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from hotloop.lab import roofs
 from hotloop.lab.metronome import strike
 from hotloop.lab.record import record_of
+from hotloop.lab.roofs import known as roofs
 from hotloop.records.files import RunError, plain, write_atomically, write_json
 from hotloop.records.machine import machine
 
@@ -31,7 +31,7 @@ def profile(
     kind = "module" if module else "script"
     write_json(plan, {"kind": kind, "target": script, "arguments": list(arguments), "budget": budget, "output": str(output.resolve())})
     output.unlink(missing_ok=True)
-    status, ended = run([sys.executable, "-m", "hotloop.lab.become", str(plan.resolve())], output, budget)
+    status, ended = run([sys.executable, "-m", "hotloop.lab.inside.become", str(plan.resolve())], output, budget)
     command = [*(["-m"] if module else []), script, *arguments]
     if not output.exists():
         raise RunError(f"expected measurements of {script}, found that it ended (exit status {status}) before any were written; try running it by itself")

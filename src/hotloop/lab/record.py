@@ -10,11 +10,11 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from hotloop.lab.account import account
-from hotloop.lab.drift import drift
+from hotloop.lab.counting.multiplicity import counts, summary, work
+from hotloop.lab.drift.judge import drift
 from hotloop.lab.memory import memory
 from hotloop.lab.moments import moments
-from hotloop.lab.multiplicity import counts, summary, work
-from hotloop.lab.roofs import beyond_roof, roof_of
+from hotloop.lab.roofs.known import beyond_roof, roof_of
 
 Measured = Mapping[str, Any]
 
@@ -51,7 +51,7 @@ def _made(name: str, make: Callable[[], Any], mistakes: list[str]) -> Any:
 def _extrapolated(record: Mapping[str, Any], target: str | None) -> dict[str, Any] | None:
     if target is None:
         return None
-    from hotloop.lab.scaling import extrapolate  # NumPy
+    from hotloop.lab.drift.scaling import extrapolate  # NumPy
 
     return extrapolate(record, target)
 

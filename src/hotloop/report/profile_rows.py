@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from hotloop.lab.roofs import beyond_roof
+from hotloop.lab.roofs.known import beyond_roof
 from hotloop.report.numbers import percent, short
 from hotloop.report.profile import measured_steps, others, where
 from hotloop.report.stacks import HotLine, hot_lines, stacks_of

@@ -8,7 +8,7 @@ from typing import Any
 from rich.console import Console, Group
 from rich.text import Text
 
-from hotloop.lab.multiplicity import DETAILS
+from hotloop.lab.counting.multiplicity import DETAILS
 from hotloop.report import profile_rows as rows
 from hotloop.report.drift import drift_lines
 from hotloop.report.palette import PHASE_COLOURS, QUIET

@@ -1,0 +1,1 @@
+"""How often everything happens in a window of the run, and what those numbers are multiples of."""

@@ -1,0 +1,1 @@
+"""What runs in the script's own process: it sees, adds up and writes down, and never disturbs."""

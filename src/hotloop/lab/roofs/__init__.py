@@ -1,0 +1,1 @@
+"""What this machine can do at best, and which of its limits a phase stands under."""
