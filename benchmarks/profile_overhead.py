@@ -25,7 +25,7 @@ ASKED = 0.03
 def rate(steps: int, folder: Path | None) -> float:
     """Steps a second of the second half; profiled where there is a folder."""
     how = [] if folder is None else ["-m", "hotloop", "profile", "--output", str(folder)]
-    environment = os.environ | {"PYTHONPATH": str(ROOT / "src"), "PYTHONWARNINGS": "ignore"}
+    environment = os.environ | {"PYTHONPATH": str(ROOT / "src"), "PYTHONWARNINGS": "ignore", "PYTHONHASHSEED": "0"}  # or every process has its own layout
     done = subprocess.run([sys.executable, *how, str(SCRIPT), str(steps)], capture_output=True, text=True, env=environment, check=True)
     return float(next(line for line in done.stdout.splitlines() if line.startswith("@"))[1:])
 

@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-CPU = ("stepping", "dqn", "time_to_score", "steady", "overhead", "memory", "startup", "profile_overhead")
+CPU = ("stepping", "dqn", "time_to_score", "steady", "overhead", "memory", "startup", "profile_overhead", "profile_bounds", "count_pass")
 
 
 def main() -> int:

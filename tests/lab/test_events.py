@@ -1,41 +1,47 @@
 """Events: every nanosecond goes to what was inside or to what lay between. The clock is moved by hand."""
 
+import pickle
+import types
+
 import pytest
 
 from hotloop.lab.inside.events import ACT, EVALUATE, LEARN, SAMPLE, STEP, STORE, Recorder
-from hotloop.lab.inside.trampoline import Detour
+from hotloop.lab.inside.trampoline import ALWAYS, Detour, Hook
 
 
 class Loop:
-    """A loop of functions that take as long as they are told."""
+    """A loop of functions that take as long as they are told. Probes with their shortcuts, or only the long way."""
 
-    def __init__(self):
-        self.now = 0
+    def __init__(self, shortcuts):
+        self.now, self.shortcuts = 0, shortcuts
         self.recorder = Recorder(clock=lambda: self.now)
         self.detours = []
 
     def passes(self, nanoseconds):
         self.now += nanoseconds
 
-    def function(self, probe, body=None):
+    def function(self, probe, body=None, shortcut=ALWAYS):
         def function(nanoseconds):
             self.passes(nanoseconds)
             return body() if body else None
 
-        self.detours.append(Detour(function, probe))
+        self.detours.append(Detour(function, probe, shortcut if self.shortcuts else ALWAYS))
         return function
 
     def of(self, kind, body=None):
-        return self.function(self.recorder.probe(kind), body)
+        return self.function(self.recorder.probe(kind), body, self.recorder.shortcut(kind))
+
+    def env_step(self, body=None):
+        return self.function(self.recorder.probe_step(), body, self.recorder.shortcut(STEP, step=True))
 
     @property
     def sums(self):
         return self.recorder.sums()
 
 
-@pytest.fixture
-def loop():
-    return Loop()
+@pytest.fixture(params=[True, False], ids=["shortcuts", "the long way"])
+def loop(request):
+    return Loop(request.param)
 
 
 def test_time_goes_to_what_is_inside_and_to_the_pair_it_lies_between(loop):
@@ -91,7 +97,7 @@ def test_within_another_event_a_forward_pass_is_that_events_business(loop):
 
 def test_evaluating_is_one_thing_whatever_happens_in_it(loop):
     counted = []
-    step = loop.function(loop.recorder.probe_step())
+    step = loop.env_step()
     loop.recorder.on_step = lambda result, env: counted.append(result)
     evaluate = loop.of(EVALUATE, body=lambda: step(5))
     evaluate(1)
@@ -119,7 +125,7 @@ def test_a_recorder_that_is_stopped_lets_everything_through(loop):
 
 
 def test_what_was_held_back_is_forgotten_and_its_time_is_the_looks(loop):
-    step = loop.function(loop.recorder.probe_step())
+    step = loop.env_step()
     loop.recorder.on_step = lambda result, env: loop.passes(1)  # counting takes time too, but is not added twice
     step(10)
     loop.recorder.hold()
@@ -162,3 +168,17 @@ def test_an_event_that_had_begun_before_the_log_is_left_out(loop):
     learn = loop.of(LEARN, body=lambda: (loop.recorder.begin_log(), sample(5)))
     learn(20)
     assert loop.recorder.logs == [[[SAMPLE, 20, 25, 0]]]
+
+
+def test_a_probed_function_that_goes_to_another_process_measures_nothing_there(loop):
+    step, act = loop.env_step(body=lambda: 7), loop.of(ACT, body=lambda: 8)
+    there = pickle.loads(pickle.dumps(loop.recorder))
+    assert not isinstance(there, Recorder)
+    for function, result in ((step, 7), (act, 8)):
+        hook = next(constant for constant in function.__code__.co_consts if isinstance(constant, Hook))
+        make, given = hook.__reduce__()
+        instead = {id(loop.recorder): there, id(hook): make(*given)}
+        constants = tuple(instead.get(id(constant), constant) for constant in function.__code__.co_consts)
+        sent = types.FunctionType(function.__code__.replace(co_consts=constants), {}, closure=function.__closure__)
+        assert sent(0) == result
+    assert loop.sums["calls"] == {}

@@ -4,7 +4,7 @@ import inspect
 
 import pytest
 
-from hotloop.lab.inside.trampoline import Detour, can_be_detoured
+from hotloop.lab.inside.trampoline import Detour, Shortcut, can_be_detoured
 
 
 class Base:
@@ -59,7 +59,51 @@ def test_who_asks_for_the_arguments_gets_them():
     detour = Detour(Child.method, counted([]))
     assert inspect.signature(Child.method) == before
     detour.remove()
-    assert inspect.signature(Child.method) == before and "__signature__" not in vars(Child.method)
+    assert inspect.signature(Child.method) == before and "__wrapped__" not in vars(Child.method)
+
+
+def test_who_asks_for_the_source_gets_it():
+    source = inspect.getsource(Child.method)
+    detour = Detour(Child.method, counted([]))
+    assert inspect.getsource(Child.method) == source and "super().method" in source
+    detour.remove()
+
+
+KINDS_OF_PARAMETERS = [
+    lambda: 0,
+    lambda a, b=2: (a, b),
+    lambda a, /, b, *, c=3: (a, b, c),
+    lambda *rest: rest,
+    lambda a, *rest, by=1, **more: (a, rest, by, more),
+    lambda **more: more,
+]
+CALLS = [((), {}), ((1,), {}), ((1, 5), {}), ((1,), {"b": 7}), ((1, 2, 3), {"by": 4, "z": 5}), ((), {"a": 9}), ((1, 2), {"c": 0})]
+
+
+def outcome(function, args, kwargs):
+    try:
+        return function(*args, **kwargs)
+    except TypeError as error:
+        return str(error)
+
+
+@pytest.mark.parametrize("function", KINDS_OF_PARAMETERS, ids=lambda function: str(inspect.signature(function)))
+def test_parameters_of_every_kind_are_taken_and_handed_on_and_refused_in_the_same_words(function):
+    before, firsts = [outcome(function, *call) for call in CALLS], []
+    lines = "'@firsts'.append('@first')\nif '@asked'():\n    return '@otherwise'\nreturn '@call'\n"
+    shortcut = Shortcut(lines, {"firsts": Kept(firsts), "asked": lambda: len(firsts) % 2})
+    detour = Detour(function, counted([]), shortcut)
+    assert [outcome(function, *call) for call in CALLS] == before
+    assert len(firsts) == sum(not isinstance(result, str) for result in before)
+    detour.remove()
+    assert [outcome(function, *call) for call in CALLS] == before
+
+
+class Kept:
+    """A list that can stand in code: lists cannot be hashed."""
+
+    def __init__(self, kept):
+        self.append = kept.append
 
 
 def test_an_exception_passes_through():

@@ -10,12 +10,15 @@ from pathlib import Path
 from hotloop.cli.errors import UsageError
 from hotloop.cli.flags import Flag, parse
 
-ABOUT = """Run a training script as it would have run, and say where its time goes: phases, how often each, which functions they are.
+ABOUT = """Run a training script as it would have run, and say where its time goes: phases, lines, how often everything happens, what the machine allows.
 
   hotloop profile train.py --its --own args
   hotloop profile --budget 60 -m package.train --its --own args
+  hotloop profile --target "5000 episodes" train.py
+  hotloop profile snake-dqn                          a preset of ours, for half a minute; or a run folder
 
-The script needs no change. Gymnasium, Stable-Baselines3 and torch are known; its exit status is passed on. Flags of ours stand before the script."""
+The script needs no change; its exit status is passed on. Flags of ours stand before the script. `hotloop limits`, once, adds the machine's limits to
+every profile; `hotloop report FOLDER` shows one again, and writes files for other tools."""
 
 FLAGS = [
     Flag("budget", float | None, None, "stop the script after so many seconds; unset: it runs to its end"),
@@ -23,6 +26,7 @@ FLAGS = [
     Flag("target", str | None, None, 'how long would that take? "5000 episodes", "1M steps", "2e5 updates"'),
     Flag("json", bool, False, "print the record as JSON and nothing else besides what the script prints"),
 ]
+OWN_SECONDS = 30  # of training a preset of ours
 SHORT = {"-o": "--output"}
 
 
@@ -40,9 +44,12 @@ def profile(arguments: list[str]) -> int:
     from hotloop.report.profile_terminal import print_profile
 
     check_target(options.get("target"))
-    if not module:
+    own = own_training(script, theirs, budget) if not module else None
+    if not module and own is None:
         check_script(script)
     folder = made(options.get("output"), script)
+    if own is not None:
+        script, module, theirs = "hotloop", True, [*own, "--output", str(folder / "run")]
     record = run_and_measure(script, theirs, folder, module=module, budget=budget, target=options.get("target"))
     if options.get("json"):
         print(json.dumps(record))
@@ -55,6 +62,18 @@ def profile(arguments: list[str]) -> int:
         print(f"\nkept in {folder}: report.json, {', '.join(path.name for path in pages)}")
     status: int = record["exit_status"]
     return status
+
+
+def own_training(name: str, theirs: list[str], budget: float | None) -> list[str] | None:
+    """What trains a preset of ours, or a run folder's settings again, for OWN_SECONDS where nothing else ends it; None where this is neither."""
+    from hotloop.cli.presets import PRESETS
+
+    config = Path(name) / "config.json"
+    if Path(name).is_file() or (name not in PRESETS and not config.is_file()):
+        return None
+    settings = ["--preset", name] if name in PRESETS else ["--config", str(config)]
+    ends = budget is not None or any(word.startswith("--max-") for word in theirs)
+    return ["train", *settings, "--quiet", *theirs, *([] if ends else ["--max-time", str(OWN_SECONDS)])]
 
 
 def check_target(target: str | None) -> None:

@@ -16,7 +16,7 @@ class Ends:
     """Counts, of what a step returned, how many games it was of and how many episodes it ended. Where to look is found out once for each shape of answer."""
 
     def __init__(self) -> None:
-        self._known: dict[tuple[int, type, type], tuple[Callable[[tuple, tuple[int, ...]], tuple[int, int]], tuple[int, ...]]] = {}
+        self.known: dict[tuple[int, type, type], tuple[Callable[[tuple, tuple[int, ...]], tuple[int, int]], tuple[int, ...]]] = {}
         self._players: dict[int, int] = {}  # by env whose players step in turn: how many there were after the last step
 
     def count(self, result: Any, env: Any = None) -> tuple[int, int]:
@@ -24,11 +24,20 @@ class Ends:
         if type(result) is not tuple or len(result) == 2:
             return self._of_an_object(result[0] if type(result) is tuple else result, env)
         shape = len(result), type(result[-2]), type(env)  # truncated, or done: a vector's are arrays, many players' a table
-        known = self._known.get(shape)
+        known = self.known.get(shape)
         if known is None:
-            known = self._known[shape] = (of_no_game, ()) if is_in_turn(env) else how_to_count(result)
+            known = self.known[shape] = (of_no_game, ()) if is_in_turn(env) else how_to_count(result)
         count, places = known
         return count(result, places)
+
+    def usual(self) -> tuple[int, int, int, bool] | None:
+        """Where all answers had one shape: how many parts, where the ends are (the first and the last of them), and whether those are arrays."""
+        if len(self.known) != 1:
+            return None
+        ((parts, _, _), (count, places)), = self.known.items()
+        if count not in (of_one_game, of_many_games) or not 1 <= len(places) <= 2:
+            return None
+        return parts, places[0], places[-1], count is of_many_games
 
     def _of_an_object(self, result: Any, env: Any) -> tuple[int, int]:
         if result is None:

@@ -165,7 +165,8 @@ def price_of_a_probe(calls: int = 2000) -> float:
         return min(times) / calls
 
     bare = best()
-    detour = Detour(nothing, Recorder().probe(STORE))  # type: ignore[arg-type]
+    recorder = Recorder()
+    detour = Detour(nothing, recorder.probe(STORE), recorder.shortcut(STORE))  # type: ignore[arg-type]
     probed = best()
     detour.remove()
     return probed - bare

@@ -11,7 +11,11 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
+from types import SimpleNamespace
 from typing import Any
+
+from hotloop.lab.inside.shortcuts import probe_shortcut
+from hotloop.lab.inside.trampoline import Shortcut
 
 START, STEP, RESET, ACT, LEARN, SAMPLE, STORE, SYNC, LOG, SAVE, EVALUATE, FORWARD = range(12)
 KINDS = ("start", "step", "reset", "act", "learn", "sample", "store", "sync", "log", "save", "evaluate", "forward")
@@ -40,7 +44,7 @@ class Recorder:
         self.on_memory: Callable[[Any], None] | None = None  # given what a store or a sample was called with, while the anatomy is being found
         self.batches: dict[int, int] = {}  # rows of the first tensor of learning forward passes → how often, while the anatomy is being found
         self.looked = 0  # nanoseconds spent on finding the anatomy, which belong to no event
-        self._clock, self.thread = clock, threading.get_ident()
+        self.clock, self.thread = clock, threading.get_ident()
         self.may_move = True  # until the first env step: the loop is in the thread that makes it
         self._stepping, self._rows = False, 0
         self._marked = False  # the script says itself what it is doing
@@ -65,7 +69,7 @@ class Recorder:
 
     def probe(self, kind: int, seen: Seen = nobody) -> Make:
         """What stands around a function of this kind. While the anatomy is being found, `seen` is told whether it was the outermost of its kind."""
-        clock, ident, inside, gaps, calls = self._clock, threading.get_ident, self.inside, self.gaps, self.calls
+        ident = threading.get_ident
 
         def make(original: Callable[..., Any]) -> Callable[..., Any]:
             def probed(*args: Any, **kwargs: Any) -> Any:
@@ -74,18 +78,7 @@ class Recorder:
                     if self._look is not None:
                         seen(False)
                     return original(*args, **kwargs)
-                if outer != NOWHERE or self._waiting or self._attentive:
-                    return self._probed(kind, seen, original, args, kwargs)
-                now = clock()  # from here on `enter` and `leave`, written out: a call of each would cost half as much again
-                gaps[self._before * K + kind] += now - self._last
-                calls[kind] += 1
-                self._kind, self._last = kind, now
-                try:
-                    return original(*args, **kwargs)
-                finally:
-                    now = clock()
-                    inside[kind] += now - self._last
-                    self._kind, self._last, self._before = NOWHERE, now, kind
+                return self._probed(kind, seen, original, args, kwargs)
 
             return probed
 
@@ -104,7 +97,7 @@ class Recorder:
 
     def probe_step(self, seen: Seen = nobody) -> Make:
         """What stands around an environment's own step, wrappers' included: the outermost is measured and counted."""
-        clock, ident, inside, gaps, calls = self._clock, threading.get_ident, self.inside, self.gaps, self.calls
+        ident = threading.get_ident
 
         def make(original: Callable[..., Any]) -> Callable[..., Any]:
             def probed(*args: Any, **kwargs: Any) -> Any:
@@ -117,26 +110,15 @@ class Recorder:
                 try:
                     if kind == STEP or self._marked:  # within a function that is the step, or is said to be something
                         result = original(*args, **kwargs)
-                    elif kind != NOWHERE or self._waiting or self._attentive:
-                        result = self._probed(STEP, seen, original, args, kwargs)
                     else:
-                        now = clock()
-                        gaps[self._before * K + STEP] += now - self._last
-                        calls[STEP] += 1
-                        self._kind, self._last = STEP, now
-                        try:
-                            result = original(*args, **kwargs)
-                        finally:
-                            now = clock()
-                            inside[STEP] += now - self._last
-                            self._kind, self._last, self._before = NOWHERE, now, STEP
+                        result = self._probed(STEP, seen, original, args, kwargs)
                 finally:
                     self._stepping = False
                 if self.on_step is not None:
                     if kind != NOWHERE:
                         self._account_up_to_now()
                     self.on_step(result, args[0] if args else None)
-                    now = clock()
+                    now = self.clock()
                     self.looked += now - self._last  # counting is our business, not the loop's
                     self._last = now
                 return result
@@ -144,6 +126,14 @@ class Recorder:
             return probed
 
         return make
+
+    def shortcut(self, kind: int, *, step: bool = False) -> Shortcut:
+        """The same where nothing is unusual: between two events, with nobody looking, in the thread that is measured."""
+        return probe_shortcut(self, kind, K, step=step)
+
+    def __reduce__(self) -> Any:
+        """Where a script sends a probed function to another process, this goes along: somebody in the middle of an event, so that nothing is measured there."""
+        return SimpleNamespace, (), {"_kind": START, "_stepping": True}
 
     def _moves_here(self) -> bool:
         """Whether the loop turns out to be in this thread, and not where the script began. A pool's threads do what a loop elsewhere tells them to."""
@@ -184,7 +174,7 @@ class Recorder:
 
     def enter(self, kind: int) -> int:
         """An event begins; gives what to tell `leave`."""
-        now, outer = self._clock(), self._kind
+        now, outer = self.clock(), self._kind
         if outer == NOWHERE:
             if self._waiting:
                 self._settle(LEARN if kind in (LEARN, SAMPLE) else ACT)
@@ -194,15 +184,15 @@ class Recorder:
         self.calls[kind] += 1
         if outer == NOWHERE and self._look is not None:
             self._look(kind, sys._getframe(2))
-            self.looked += self._clock() - now
-            now = self._clock()
+            self.looked += self.clock() - now
+            now = self.clock()
         if self._logging:
             self._log(kind, now)
         self._kind, self._last = kind, now
         return outer
 
     def leave(self, kind: int, outer: int) -> None:
-        now = self._clock()
+        now = self.clock()
         self.inside[kind] += now - self._last
         self._kind, self._last = outer, now
         if self._open:
@@ -211,7 +201,7 @@ class Recorder:
             self._before = kind
 
     def enter_forward(self, given: Any) -> None:
-        now = self._clock()
+        now = self.clock()
         if self._waiting:
             self._waiting_inside += now - self._last
         else:
@@ -219,14 +209,14 @@ class Recorder:
         if self._look is not None:
             self._look(FORWARD, sys._getframe(2))
             self._rows = rows_of(given)
-            self.looked += self._clock() - now
-            now = self._clock()
+            self.looked += self.clock() - now
+            now = self.clock()
         if self._logging:
             self._waiting_log.append(self._log(FORWARD, now))
         self._kind, self._last = FORWARD, now
 
     def leave_forward(self) -> None:
-        now = self._clock()
+        now = self.clock()
         self._waiting_inside += now - self._last
         self._waiting_calls += 1
         self._kind, self._last = NOWHERE, now
@@ -266,7 +256,7 @@ class Recorder:
 
     def start(self) -> None:
         """Time counts from now on."""
-        self._last = self._clock()
+        self._last = self.clock()
 
     def hold(self) -> None:
         """What is added up from now on is not to be believed: a look at every call makes everything slower."""
@@ -286,7 +276,7 @@ class Recorder:
             self._settle(ACT)
 
     def _account_up_to_now(self) -> int:
-        now = self._clock()
+        now = self.clock()
         if self._kind == NOWHERE:
             self.gaps[self._before * K + self._before] += now - self._last
         elif self._kind == FORWARD:
@@ -296,12 +286,9 @@ class Recorder:
         self._last = now
         return now
 
-    def now(self) -> int:
-        return self._clock()
-
     def since_the_last(self) -> int:
         """Nanoseconds since the last event was over; none while there is one."""
-        return self._clock() - self._last if self._kind == NOWHERE else 0
+        return self.clock() - self._last if self._kind == NOWHERE else 0
 
     def leave_out(self, nanoseconds: int) -> None:
         """So much of the time since the last event was our own doing."""

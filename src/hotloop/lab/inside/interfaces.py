@@ -131,8 +131,8 @@ def torch_module(probes: Probes, module: ModuleType) -> None:
 
 
 def torch_optimizer(probes: Probes, module: ModuleType) -> None:
-    module.register_optimizer_step_pre_hook(lambda optimizer, args, kwargs: probes.update_begins())
-    module.register_optimizer_step_post_hook(lambda optimizer, args, kwargs: probes.update_ends(optimizer))
+    module.register_optimizer_step_pre_hook(probes.update_begins)
+    module.register_optimizer_step_post_hook(probes.update_ends)
 
 
 def torch_serialization(probes: Probes, module: ModuleType) -> None:

@@ -46,8 +46,8 @@ class OwnLoop:
         if updates:
             probes.updates[now["learner"]] = had["updates"].get(now["learner"], 0) + updates
             recorder.batches = {now["batch_size"]: updates} if now["batch_size"] else {}
-        if recorder.now() >= probes.blocks.due:
-            probes.blocks.take(recorder.now(), recorder, probes.clocks)
+        if recorder.clock() >= probes.blocks.due:
+            probes.blocks.take(recorder.clock(), recorder, probes.clocks)
 
     def _hand_over(self) -> None:
         """Take away every probe and every look."""
@@ -57,7 +57,7 @@ class OwnLoop:
             probes.discovery = None
         if probes._held:
             probes._release()
-        probes.passes.is_over, recorder.look = True, None
+        probes.passes.is_over, probes.tells_itself, recorder.look = True, True, None  # which phase a stack was seen in, only the stopwatch knows
         for function in list(probes._detours):
             probes.remove(function)
         if probes.startup is None:

@@ -13,7 +13,7 @@ from typing import Any
 
 from hotloop.lab.counting.window import Counting
 from hotloop.lab.inside.anatomy import Stack, regions, stack_of
-from hotloop.lab.inside.answers import Ends
+from hotloop.lab.inside.answers import FEW, Ends
 from hotloop.lab.inside.blocks import Blocks
 from hotloop.lab.inside.discovery import Discovery, Found
 from hotloop.lab.inside.events import ACT, EVALUATE, FORWARD, KINDS, LEARN, NOWHERE, SAMPLE, STEP, STORE, K, Recorder
@@ -56,6 +56,7 @@ class Probes:
         self._detours: dict[types.FunctionType, Detour] = {}
         self._outermost: set[types.FunctionType] = set()  # functions seen as the outermost of their kind,
         self._inner: set[types.FunctionType] = set()  # and seen within another
+        self._places: set[types.FunctionType] = set()  # the outermost before the anatomy was known
         self._kinds: dict[types.FunctionType, int] = {}
         self._forward: list[types.FunctionType] = []
         self._stacks: list[list[Stack]] = [[] for _ in KINDS]
@@ -75,7 +76,7 @@ class Probes:
         self.passes = CountPass(self._counting, self._calls, self._hold, self._release)
         self._memories: list[Any] = []  # what may be the replay: references that keep nothing alive, where there can be such
         self.holds: dict[str, Any] | None = None
-        self.marked_steps = 0
+        self.marked_steps, self.tells_itself = 0, False
         recorder.on_mark = self.on_mark
         recorder.look, recorder.on_step, recorder.on_memory = self.look, self.on_step, self.on_memory
 
@@ -97,7 +98,8 @@ class Probes:
             return
         self._kinds[function] = kind
         probe = self.recorder.probe_step if kind == STEP else functools.partial(self.recorder.probe, kind)
-        self._detours[function] = Detour(function, probe(functools.partial(self._seen, function)))
+        shortcut = self.recorder.shortcut(kind, step=kind == STEP)
+        self._detours[function] = Detour(function, probe(functools.partial(self._seen, function)), shortcut)
 
     def add_forward(self, function: types.FunctionType) -> None:
         self._forward.append(function)
@@ -105,7 +107,7 @@ class Probes:
 
     def places(self) -> list[tuple[int, types.CodeType]]:
         """The functions that are phases: those the anatomy found, then known ones that were the outermost of their kind."""
-        known = [(self._kinds[f], self._detours[f].code) for f in list(self._outermost) if f in self._detours]
+        known = [(self._kinds[f], self._detours[f].code) for f in list(self._outermost | self._places) if f in self._detours]
         return [(kind, code) for code, kind in list(self.regions.items())] + sorted(known, key=lambda place: place[1].co_filename)
 
     def remove(self, function: types.FunctionType) -> None:
@@ -174,6 +176,39 @@ class Probes:
         except Exception as error:
             self.give_up(f"on_step: {type(error).__name__}: {error}")
 
+    def _usual_step(self) -> Callable[[Any, Any], None]:
+        """`on_step` for answers of the usual shape, in as few lines as can be: it runs at every step, cold every time."""
+        usual, slow, few = self._ends.usual(), self.on_step, FEW
+        if usual is None:
+            return slow
+        parts, first, last, are_arrays = usual
+        recorder = self.recorder
+
+        def on_step(result: Any, env: Any) -> None:
+            if self.discovery is not None or type(result) is not tuple or len(result) != parts:
+                return slow(result, env)
+            if are_arrays:
+                ended = result[first]
+                if type(ended).__name__ != "ndarray" or len(ended) > few or first != last:
+                    return slow(result, env)
+                ends = ended.tolist()
+                self.env_steps += len(ends)
+                self.episodes += sum(ends)
+            else:
+                self.env_steps += 1
+                if result[first] or result[last]:
+                    self.episodes += 1
+            self.vector_steps += 1
+            if recorder._last >= self._due:
+                self._between_steps_safely()
+            return None
+
+        return on_step
+
+    @harmless
+    def _between_steps_safely(self) -> None:
+        self._between_steps(self.recorder._last)
+
     @property
     def clocks(self) -> Clocks:
         return Clocks(self.env_steps, self.vector_steps, max(self.updates.values(), default=0), self.episodes)
@@ -220,7 +255,7 @@ class Probes:
             return
         self.passes.end(self.clocks)
         if self.vector_steps and not self._held:
-            self.blocks.take(self.recorder.now(), self.recorder, self.clocks)
+            self.blocks.take(self.recorder.clock(), self.recorder, self.clocks)
 
     @harmless
     def on_memory(self, given: Any) -> None:
@@ -256,14 +291,14 @@ class Probes:
     def state(self) -> int | None:
         """What the sampler writes beside a stack; None while nothing is to be believed."""
         recorder = self.recorder
-        if self._held or recorder.thread == NOWHERE:
+        if self._held or self.tells_itself or recorder.thread == NOWHERE:
             return None
         if self.startup is None:
             return START_UP
         return recorder._kind if recorder._kind != NOWHERE else K + recorder._before
 
     @harmless
-    def update_begins(self) -> None:
+    def update_begins(self, *_: Any) -> None:
         recorder, here = self.recorder, threading.get_ident() == self.recorder.thread
         if self.first_update_at is None:
             self.first_update_at = self.steps_so_far
@@ -279,7 +314,7 @@ class Probes:
         self._outer_update = recorder.enter(LEARN)
 
     @harmless
-    def update_ends(self, optimizer: Any) -> None:
+    def update_ends(self, optimizer: Any, *_: Any) -> None:
         if self._outer_update != LEARN:
             self.recorder.leave(LEARN, self._outer_update)
         name = self._names.get(id(optimizer))
@@ -325,13 +360,31 @@ class Probes:
         for function in functions_of(new):
             if function not in copies:
                 self._region(function, new[function.__code__])
-        for function in self._inner - self._outermost:
-            if function in self._detours:
-                self.remove(function)
+        self._remove_what_is_within()
+        if self.first_update_at is not None:
+            self._look_once_more()
         if self.first_update_at is not None and all(_is_within(stack, kind, self.regions) for kind, stack in events if kind in (ACT, LEARN)):
             for function in self._forward:
                 if function in self._detours:
                     self.remove(function)
+
+    def _look_once_more(self) -> None:
+        """For some steps, at what is left of the known functions now that the phases are probed: those within a phase of their own kind need no probe."""
+        self._places |= self._outermost
+        self._outermost, self._inner, self._steps_seen = set(), set(), 0
+        self.recorder.look = self._see_what_is_left
+
+    def _see_what_is_left(self, kind: int, frame: Any) -> None:
+        self._steps_seen += kind == STEP
+        if self._steps_seen >= ENOUGH:
+            self.recorder.look = None
+            self._remove_what_is_within()
+            self.recorder.on_step = self._usual_step()
+
+    def _remove_what_is_within(self) -> None:
+        for function in self._inner - self._outermost:
+            if function in self._detours and self._detours[function].code not in self.regions:
+                self.remove(function)
 
     def _forget_regions(self) -> None:
         """What was found before learning began was found of half the loop: a function that only stored so far may learn as well."""
@@ -343,7 +396,7 @@ class Probes:
     def _region(self, function: types.FunctionType, kind: int) -> None:
         code = function.__code__
         if can_be_detoured(function) and function not in self._detours:
-            self._detours[function] = Detour(function, self.recorder.probe(kind))
+            self._detours[function] = Detour(function, self.recorder.probe(kind), self.recorder.shortcut(kind))
             self.regions[code] = kind
 
 
