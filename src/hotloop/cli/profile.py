@@ -36,7 +36,7 @@ def profile(arguments: list[str]) -> int:
     if script is None:
         raise UsageError("expected a script to run, found none; try: hotloop profile train.py")
     budget = options.get("budget")
-    if budget is not None and budget <= 0:
+    if budget is not None and not 0 < budget < float("inf"):
         raise UsageError(f"expected a budget above 0 seconds, found {budget:g}; try --budget 60")
     from hotloop.lab.launch import check_script, keep
     from hotloop.lab.launch import profile as run_and_measure
@@ -51,13 +51,16 @@ def profile(arguments: list[str]) -> int:
     if own is not None:
         script, module, theirs = "hotloop", True, [*own, "--output", str(folder / "run")]
     record = run_and_measure(script, theirs, folder, module=module, budget=budget, target=options.get("target"))
-    if options.get("json"):
-        print(json.dumps(record))
-    else:
-        print()
-        print_profile(record)
-    keep(record, folder)
-    pages = write_pages(record, folder)
+    pages: list[Path] = []
+    try:
+        keep(record, folder)
+        pages = write_pages(record, folder)
+    finally:  # a full disk: it is shown all the same; and a closed pipe finds everything written
+        if options.get("json"):
+            print(json.dumps(record))
+        else:
+            print()
+            print_profile(record)
     if not options.get("json"):
         print(f"\nkept in {folder}: report.json, {', '.join(path.name for path in pages)}")
     status: int = record["exit_status"]
@@ -107,7 +110,7 @@ def split(arguments: list[str]) -> tuple[list[str], str | None, bool, list[str]]
 
 def seconds_of(text: str) -> str:
     """`60`, `60s` and `2m` are all times."""
-    found = re.fullmatch(r"([\d.]+)(s|m)?", text)
+    found = re.fullmatch(r"(\d+\.?\d*|\.\d+)(s|m)?", text)
     return text if found is None else str(float(found[1]) * (60 if found[2] == "m" else 1))
 
 

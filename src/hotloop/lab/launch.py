@@ -18,6 +18,9 @@ from hotloop.records.files import RunError, plain, write_atomically, write_json
 from hotloop.records.machine import machine
 
 HEARING_SECONDS = 2.0  # after the budget: a script that waits in a library has not heard the beat that told it, and is interrupted from here
+PASSED_ON = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]  # who ends us means the script
+# What lies in the current folder must not be taken for a module of ours, or of Python's
+BEGIN = "import sys; here = sys.path.pop(0); from hotloop.lab.inside import become; sys.path.insert(0, here); sys.exit(become.main())"
 LATE_SECONDS = 10.0  # after the budget: a script that does not stop is ended
 
 
@@ -31,7 +34,7 @@ def profile(
     kind = "module" if module else "script"
     write_json(plan, {"kind": kind, "target": script, "arguments": list(arguments), "budget": budget, "output": str(output.resolve())})
     output.unlink(missing_ok=True)
-    status, ended = run([sys.executable, "-m", "hotloop.lab.inside.become", str(plan.resolve())], output, budget)
+    status, ended = run([sys.executable, "-c", BEGIN, str(plan.resolve())], output, budget)
     command = [*(["-m"] if module else []), script, *arguments]
     if not output.exists():
         raise RunError(f"expected measurements of {script}, found that it ended (exit status {status}) before any were written; try running it by itself")
@@ -47,9 +50,11 @@ def keep(record: Mapping[str, Any], folder: Path) -> None:
 
 def run(command: list[str], output: Path, budget: float | None) -> tuple[int, bool]:
     """The exit status, and whether we had to end it. Ctrl-C reaches the script itself; we only wait for what it does about it."""
-    former = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    former = {number: signal.signal(number, signal.SIG_IGN) for number in (signal.SIGINT, *PASSED_ON)}
     try:
         process = subprocess.Popen(command, preexec_fn=None if sys.platform == "win32" else _hear_interrupts)
+        for number in PASSED_ON:
+            signal.signal(number, lambda number, frame: process.send_signal(number))
         patience = Patience(process, output, budget)
         strike(process, until=patience.is_over)
         if process.poll() is not None:
@@ -58,7 +63,8 @@ def run(command: list[str], output: Path, budget: float | None) -> tuple[int, bo
         process.wait()
         return 0, True
     finally:
-        signal.signal(signal.SIGINT, former)
+        for number, handler in former.items():
+            signal.signal(number, handler)
 
 
 def status_of(returncode: int) -> int:
@@ -93,8 +99,10 @@ def read_measured(path: Path) -> dict[str, Any]:
 
 
 def _hear_interrupts() -> None:
-    """In the child: Ctrl-C means again what it means to any script."""
+    """In the child: Ctrl-C means again what it means to any script, and so does being told to end."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    for number in PASSED_ON:
+        signal.signal(number, signal.SIG_DFL)
 
 
 def check_script(path: str) -> None:

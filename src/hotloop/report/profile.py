@@ -28,7 +28,7 @@ def where(record: Mapping[str, Any], phase: str) -> str:
 
 
 def headline(record: Mapping[str, Any]) -> str:
-    ended = {"end": "ran to its end", "exit": "left by itself", "budget": "stopped by the budget", "": "was stopped from outside"}
+    ended = {"end": "ran to its end", "exit": "left by itself", "budget": "stopped by the budget", "": "ended without a word; what is shown was written"}
     how = ended.get(record["ended_by"], f"ended by {record['ended_by']}")
     return f"{' '.join(record['command'])} · {how} after {record['wall_seconds']:.1f} s"
 
@@ -49,7 +49,7 @@ def others(record: Mapping[str, Any]) -> dict[str, float]:
 
 def clock_line(clocks: Mapping[str, Any]) -> str:
     if not clocks["env_steps"]:
-        return "no environment was stepped: there is no training loop to see here"
+        return 'no environment step was seen: there is no training loop to see here, or one that must be told of; try hotloop.phase("step") around its steps'
     counted = [f"{short(clocks['env_steps'])} env steps", f"{short(clocks['episodes'])} episodes", f"{short(clocks['updates'])} updates"]
     if clocks["vector_steps"] != clocks["env_steps"]:
         counted.insert(1, f"{short(clocks['vector_steps'])} vector steps")

@@ -35,7 +35,8 @@ def counts(counted: Mapping[str, Any], clocks: Mapping[str, int], sizes: Mapping
 
 def _explained(row: Count, clocks: Mapping[str, int], sizes: Mapping[str, int]) -> dict[str, Any]:
     per, times = per_what(row.calls, row.phase, clocks)
-    fitting = sizes if per == "update" else {name: size for name, size in sizes.items() if not name.startswith("parameter")}
+    theirs = (lambda name: name != "num_envs") if per == "update" else (lambda name: not name.startswith("parameter"))  # an update knows of no games
+    fitting = {name: size for name, size in sizes.items() if theirs(name)}
     return {**row._asdict(), "per": per, "times": times, "matches": match(times, fitting, batch_first=per == "update")}
 
 

@@ -84,7 +84,7 @@ def stack_of(frame: types.FrameType | None) -> Stack:
 
 @functools.cache
 def is_ours(code: types.CodeType) -> bool:
-    return code.co_filename == "<hotloop>" or code.co_filename.startswith(HERE)
+    return code.co_filename in ("<hotloop>", "<frozen runpy>") or code.co_filename.startswith(HERE)
 
 
 

@@ -1,4 +1,4 @@
-"""Become the script: python -m hotloop.lab.inside.become PLAN. Runs it as Python would have, measures it, and reports whatever ends it.
+"""Become the script, as a plan says. Runs it as Python would have, measures it, and reports whatever ends it.
 
 The plan is a JSON file: script or module, arguments, budget in seconds, where to write.
 """
@@ -33,6 +33,7 @@ from hotloop.lab.metronome import listen
 
 WRITE_SECONDS = 2.0  # between two times of writing everything down, or longer:
 WRITE_SHARE = 0.005  # what writing may take of the time
+PATIENCE_SECONDS = 5.0  # for a step to come by
 
 
 class Witness:
@@ -56,6 +57,13 @@ class Witness:
         self.claims.attach(sys.stdout, sys.stderr)
         listen(self.hear)
 
+    def begin(self) -> None:
+        """The script's own time begins; what came before was our start."""
+        self.probes.recorder.start()
+        began = self.probes.recorder._last
+        self.probes.blocks.began, self.began, self.claims.began = began, began / 1e9, began / 1e9
+        self._next_write = self.began + WRITE_SECONDS
+
     def _how_far(self) -> tuple[int, int, int]:
         probes = self.probes
         return probes.steps_so_far, probes.clocks.updates, probes.episodes
@@ -78,16 +86,24 @@ class Witness:
             self.mistaken("sampling", error)
             self.hear = lambda frame: None  # type: ignore[method-assign]
         now = time.perf_counter()
-        if now >= self._next_write and not self.probes.passes.is_open:  # or our writing would be counted as the script's
-            self._try_to_write()
-            took = time.perf_counter() - now
-            self.probes.recorder.leave_out(int(1e9 * took))
-            self._next_write = now + max(WRITE_SECONDS, took / WRITE_SHARE)
+        if now >= self._next_write:
+            if self.probes.vector_steps and now < self._next_write + PATIENCE_SECONDS:
+                self.probes.send(self._write_in_time)  # between two steps, where our time is nobody's
+            else:
+                self._write_in_time()
         budget = self.plan.get("budget")
         if budget is not None and now - self.began >= budget and not self.ended_by:
             self.ended_by = "budget"
             self._try_to_write("budget")
             interrupt_main()  # as Ctrl-C would
+
+    def _write_in_time(self) -> None:
+        if self.probes.passes.is_open:  # our writing would be counted as the script's
+            return
+        began = time.perf_counter()
+        self._try_to_write()
+        ended = time.perf_counter()
+        self._next_write = ended + max(WRITE_SECONDS, (ended - began) / WRITE_SHARE)
 
     def _look_at(self, frame: types.FrameType | None) -> None:
         state, loop = self.probes.state(), self.probes.recorder.thread
@@ -180,7 +196,7 @@ def main() -> int:
     WhenImported({name: partial(install, probes) for name, install in KNOWN.items()}, witness.mistaken)
     witness.start()
     marks.recorder = recorder
-    recorder.start()
+    witness.begin()
     status, ended_by = 1, "error"
     try:
         run(plan, probes.discover)
@@ -206,6 +222,7 @@ def run(plan: dict[str, Any], begin: Callable[[], None]) -> None:
     """As `python script.py …` or `python -m module …`; `begin` is called when all is ready."""
     sys.argv = [plan["target"], *plan["arguments"]]
     if plan["kind"] == "module":
+        sys.path[0] = os.getcwd()
         begin()
         runpy.run_module(plan["target"], run_name="__main__", alter_sys=True)
         return

@@ -51,7 +51,7 @@ class Claims:
 
     def __init__(self, counts: Callable[[], tuple[int, int, int]], began: float, clock: Callable[[], float] = time.perf_counter) -> None:
         self.told: list[dict[str, Any]] = []
-        self._counts, self._began, self._clock = counts, began, clock
+        self._counts, self.began, self._clock = counts, began, clock
         self._every, self._heard = 1, 0
         self._attached: list[Any] = []
 
@@ -102,7 +102,7 @@ class Claims:
         if self._heard % self._every:
             return
         env_steps, updates, episodes = self._counts()
-        when = {"seconds": self._clock() - self._began, "env_steps": env_steps, "updates": updates, "episodes": episodes}
+        when = {"seconds": self._clock() - self.began, "env_steps": env_steps, "updates": updates, "episodes": episodes}
         self.told.append({**when, "unit": unit, "value": value, "text": line.strip()[:KEPT]})
         if len(self.told) >= MOST:
             del self.told[::2]

@@ -290,11 +290,6 @@ class Recorder:
         """Nanoseconds since the last event was over; none while there is one."""
         return self.clock() - self._last if self._kind == NOWHERE else 0
 
-    def leave_out(self, nanoseconds: int) -> None:
-        """So much of the time since the last event was our own doing."""
-        self.looked += nanoseconds
-        self._last += nanoseconds
-
     def stop(self) -> None:
         """From now on every probe lets through: for a forked child, which is nobody we measure."""
         self.thread = -1

@@ -37,3 +37,7 @@ class ImportsUnseen:
         finally:
             self._loading = False
             self._go_on(paused)
+
+
+# Python leaves the frames of its own import machinery out of a traceback, and this one is among them now
+ImportsUnseen._unseen.__code__ = ImportsUnseen._unseen.__code__.replace(co_filename="<frozen importlib._bootstrap>")

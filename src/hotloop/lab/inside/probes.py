@@ -76,6 +76,7 @@ class Probes:
         self.passes = CountPass(self._counting, self._calls, self._hold, self._release)
         self._memories: list[Any] = []  # what may be the replay: references that keep nothing alive, where there can be such
         self.holds: dict[str, Any] | None = None
+        self._errand: Callable[[], None] | None = None
         self.marked_steps, self.tells_itself = 0, False
         recorder.on_mark = self.on_mark
         recorder.look, recorder.on_step, recorder.on_memory = self.look, self.on_step, self.on_memory
@@ -176,6 +177,10 @@ class Probes:
         except Exception as error:
             self.give_up(f"on_step: {type(error).__name__}: {error}")
 
+    def send(self, errand: Callable[[], None]) -> None:
+        """Do this between two steps, soon."""
+        self._errand, self._due = errand, 0
+
     def _usual_step(self) -> Callable[[Any, Any], None]:
         """`on_step` for answers of the usual shape, in as few lines as can be: it runs at every step, cold every time."""
         usual, slow, few = self._ends.usual(), self.on_step, FEW
@@ -220,6 +225,9 @@ class Probes:
             self.passes.between_steps(self.clocks)
         if self._held:
             return
+        if self._errand is not None:
+            errand, self._errand = self._errand, None
+            errand()
         if now >= self.blocks.due:
             self.blocks.take(now, self.recorder, self.clocks)
             if self.vector_steps >= self._next_holding:
