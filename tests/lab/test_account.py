@@ -13,7 +13,7 @@ MEASURED = {
     "gaps": {"start>step": 4 * SECOND, "act>step": SECOND, "sample>learn": SECOND, "step>act": 2 * SECOND},
     "startup": {"inside": {"step": SECOND}, "calls": {}, "gaps": {"start>step": 4 * SECOND}},
     "looked": SECOND,
-    "probe_ns": 1e6,
+    "probe_ns": 2e5,  # in a loop of its own: a millisecond where it is cold
     "env_steps": 2000,
     "vector_steps": 1000,
     "episodes": 7,
@@ -56,6 +56,12 @@ def test_clocks_are_told_from_what_was_counted(record):
 
 def test_a_phase_that_its_probes_distort_is_marked(record):
     assert {phase["name"]: phase["reliable"] for phase in record["phases"]} == {"act": False, "step": False, "sample": False, "learn": True, "glue": True}
+
+
+def test_probes_and_beats_are_counted_at_what_they_cost_in_a_loop():
+    beats = MEASURED | {"samples": {"ticks": 1000}}
+    record = account(beats, command=[], machine={}, exit_status=0)
+    assert record["overhead_share"] == pytest.approx((2500 * 1e-3 + 1000 * 60e-6 + 1.0) / 20)  # events, beats, and the second that was looked
 
 
 def test_a_script_that_steps_nothing_is_all_start_up():

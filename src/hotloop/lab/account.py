@@ -13,6 +13,8 @@ from hotloop.records.phases import ALL_PHASES
 
 VERSION = 1
 BELONGS = {"act>step": "act", "sample>learn": "learn", "learn>sample": "learn"}
+COLD = 5.0  # what a probe costs in a training loop, against a loop of its own: its code and data are cold there (benchmarks/profile_overhead.py)
+BEAT_NS = 60_000  # what a beat of the sampler costs the script
 UNRELIABLE = 0.10  # a phase that its own probes slow down by more than this is not to be believed
 
 
@@ -25,7 +27,8 @@ def account(measured: Mapping[str, Any], *, command: list[str], machine: Mapping
     if not measured["vector_steps"]:  # nothing was ever stepped: there is no loop
         in_loop, startup, ending = dict.fromkeys(ALL_PHASES, 0.0), wall - looked, 0.0
     calls = measured["calls"]
-    probing = sum(calls.values()) * measured.get("probe_ns", 0.0) / 1e9
+    beats = (measured.get("samples") or {}).get("ticks", 0)
+    probing = sum(calls.values()) * price(measured) + beats * BEAT_NS / 1e9
     attributed = startup + looked + ending + sum(in_loop.values())
     return {
         "version": VERSION,
@@ -64,7 +67,7 @@ def owner(pair: str) -> str:
 
 
 def phase(name: str, seconds: float, wall: float, calls: int, measured: Mapping[str, Any]) -> dict[str, Any]:
-    probing = calls * measured.get("probe_ns", 0.0) / 1e9
+    probing = calls * price(measured)
     return {
         "name": name,
         "seconds": seconds,
@@ -74,6 +77,11 @@ def phase(name: str, seconds: float, wall: float, calls: int, measured: Mapping[
         "device_seconds": None,
         "roof": None,
     }
+
+
+def price(measured: Mapping[str, Any]) -> float:
+    """Seconds that one event costs."""
+    return float(COLD * measured.get("probe_ns", 0.0) / 1e9)
 
 
 def clocks(measured: Mapping[str, Any]) -> dict[str, Any]:
