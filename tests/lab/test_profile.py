@@ -135,6 +135,42 @@ def test_a_script_that_crashes_tells_the_signal_as_a_shell_would(tmp_path):
     assert profiled(tmp_path / "out", str(crash)).returncode == 128 + signal.SIGSEGV
 
 
+def test_a_file_in_the_current_folder_is_not_taken_for_a_module_of_ours(tmp_path):
+    (tmp_path / "json.py").write_text("raise ImportError('the wrong one')\n")
+    (tmp_path / "below").mkdir()
+    (tmp_path / "below" / "script.py").write_text("print('heard')\n")
+    command = Path(sys.executable).with_name("hotloop")
+    words = [str(command), "profile", "--output", str(tmp_path / "out"), "below/script.py"]
+    ran = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    assert ran.returncode == 0 and ran.stdout.startswith("heard\n"), ran.stderr
+
+
+def test_a_profile_is_kept_before_it_is_shown(tmp_path, monkeypatch):
+    from hotloop.cli import main
+
+    def closed(record):
+        raise BrokenPipeError
+
+    monkeypatch.setattr("hotloop.report.profile_terminal.print_profile", closed)
+    main(["profile", "--output", str(tmp_path), str(SCRIPTS / "no_loop.py")])
+    assert {"report.json", "report.md", "report.html"} <= {path.name for path in tmp_path.iterdir()}
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no such signal")
+def test_who_ends_us_ends_the_script_and_gets_a_report(tmp_path):
+    command = [sys.executable, "-m", "hotloop", "profile", "--output", str(tmp_path), "ways_to_end.py", "forever"]
+    process = subprocess.Popen(command, cwd=SCRIPTS, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        deadline = time.monotonic() + 60
+        while not steps_written(tmp_path) and time.monotonic() < deadline:
+            time.sleep(0.1)
+        process.terminate()
+        assert process.wait(60) == 128 + signal.SIGTERM
+    finally:
+        process.kill()
+    assert report_of(tmp_path)["clocks"]["env_steps"] > 100 and report_of(tmp_path)["exit_status"] == 128 + signal.SIGTERM
+
+
 def test_a_forked_child_is_nobody_we_measure(tmp_path):
     ran = profiled(tmp_path, "ways_to_end.py", "fork")
     assert ran.returncode == 0 and report_of(tmp_path)["clocks"]["env_steps"] == 300

@@ -1,4 +1,4 @@
-"""Course: how far a run had come and what it had spent, from the first step on, and that again in blocks of equal work. For drift.py and scaling.py.
+"""Course: how far a run had come and what it had spent, from the first step on, and that again in blocks of equal work. For judge.py and scaling.py.
 
 Everything here is a running total. What the lab took for itself is left out; where it looked at every call, the work done meanwhile is left out too,
 because nobody knows how long it would have taken.
